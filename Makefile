@@ -1,0 +1,42 @@
+# The commands of this repository; `make help` lists them.
+
+PYTHON ?= python3
+WORKERS ?= 2
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+CODE := $(wildcard core reputation dashboard tests benchmarks)
+
+.DEFAULT_GOAL := help
+.PHONY: help venv test check fix bench faults
+
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+venv: $(READY) ## make .venv and install the project with its tools
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Swarm needs Python 3.11 or newer; this is %d.%d. Try: make PYTHON=python3.11" % sys.version_info[:2])'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+test: $(READY) ## run the tests
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+check: $(READY) ## lint, format, types, floors; changes nothing
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/mypy --strict $(CODE)
+	$(BIN)/lint-imports
+
+fix: $(READY) ## mend what ruff can mend, and format
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
+
+bench: $(READY) ## measure what it costs
+	$(BIN)/python -m benchmarks
+
+faults: $(READY) ## run the long form of every fault test
+	$(BIN)/python -m pytest -m faults -n 0 -s

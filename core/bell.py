@@ -1,0 +1,61 @@
+"""Bell: wakes who waits in this process, once something they could do is committed."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+import anyio
+
+
+class Bell:
+    """Rings carry no news: whoever wakes looks at the board. A missed ring costs one poll."""
+
+    def __init__(self) -> None:
+        self._rung: defaultdict[str, int] = defaultdict(int)
+        self._waiting: defaultdict[str, set[anyio.Event]] = defaultdict(set)
+
+    def ring(self, topics: Iterable[str]) -> None:
+        for topic in topics:
+            self._rung[topic] += 1
+            for event in self._waiting.pop(topic, ()):
+                event.set()
+
+    def listen(self, *topics: str) -> "Ear":
+        """Listen from now on; look at the board after this and before waiting."""
+        return Ear(self, topics)
+
+    def heard(self, topics: Iterable[str]) -> int:
+        return sum(self._rung.get(topic, 0) for topic in topics)
+
+    def enter(self, topics: Iterable[str], event: anyio.Event) -> None:
+        for topic in topics:
+            self._waiting[topic].add(event)
+
+    def leave(self, topics: Iterable[str], event: anyio.Event) -> None:
+        for topic in topics:
+            if topic in self._waiting:
+                self._waiting[topic].discard(event)
+                if not self._waiting[topic]:
+                    del self._waiting[topic]
+
+
+class Ear:
+    """One listener; hears every ring since it began to listen or last woke."""
+
+    def __init__(self, bell: Bell, topics: tuple[str, ...]) -> None:
+        self._bell = bell
+        self._topics = topics
+        self._heard = bell.heard(topics)
+
+    async def wait(self, poll_seconds: float) -> bool:
+        """Until a ring, or until it is time to look anyway; True when it rang."""
+        if self._bell.heard(self._topics) == self._heard:
+            event = anyio.Event()
+            self._bell.enter(self._topics, event)
+            try:
+                with anyio.move_on_after(poll_seconds):
+                    await event.wait()
+            finally:
+                self._bell.leave(self._topics, event)
+        rang = self._bell.heard(self._topics) != self._heard
+        self._heard = self._bell.heard(self._topics)
+        return rang

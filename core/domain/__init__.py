@@ -1,0 +1,1 @@
+"""Nouns and rules: pure, synchronous, no input or output."""

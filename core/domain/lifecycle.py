@@ -1,0 +1,408 @@
+"""The steps of agents: claim, work, hand in, advise, let go. Each returns a new task or refuses."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from core.domain.critique import Critique, Opinion
+from core.domain.human_review import FORCED, ReviewMode, review_mode, why_a_person
+from core.domain.rules import Rules
+from core.domain.steps import Place, Step, allow, moved, place_of
+from core.domain.task import (
+    NO_USAGE,
+    AgentName,
+    Complexity,
+    Phase,
+    Reason,
+    Signal,
+    Task,
+    TaskId,
+    TaskStatus,
+    Usage,
+    Verdict,
+    hash_of,
+)
+from core.errors import ClaimLost, IllegalTransition
+
+
+class Holder(BaseModel):
+    """An agent of one running process."""
+
+    model_config = ConfigDict(frozen=True)
+
+    process: str
+    agent: AgentName
+
+
+class Work(BaseModel):
+    """What an executor hands in."""
+
+    model_config = ConfigDict(frozen=True)
+
+    result: str
+    message: str = ""
+    quality_passed: bool | None = None
+    usage: Usage = NO_USAGE
+
+
+CLAIM_STEP = {
+    Phase.PLAN: Step.CLAIM_NEXT,
+    Phase.WORK: Step.CLAIM_NEXT,
+    Phase.FIX: Step.CLAIM_CRITIQUE,
+    Phase.CLOSE_OUT: Step.CLAIM_CLOSE_OUT,
+    Phase.MERGE: Step.CLAIM_MERGE,
+}
+
+_ORIGIN = {
+    Phase.PLAN: TaskStatus.PENDING,
+    Phase.WORK: TaskStatus.PENDING,
+    Phase.FIX: TaskStatus.CRITIQUE,
+    Phase.CLOSE_OUT: TaskStatus.WAITING,
+    Phase.MERGE: TaskStatus.MERGING,
+}
+
+
+def origin(task: Task) -> TaskStatus:
+    """Where the claim on this task came from."""
+    assert task.phase is not None, "only a claimed task has an origin"
+    return _ORIGIN[task.phase]
+
+
+def hold(task: Task, fence: int) -> None:
+    """Refuse a write under any but the claim that is running."""
+    if task.holder is None or task.fence != fence:
+        raise ClaimLost(task.id, fence)
+
+
+def unclaimed(task: Task) -> dict[str, Any]:
+    """What changes when a claim ends."""
+    if task.holder is None:
+        return {}
+    return {
+        "phase": None,
+        "holder": None,
+        "agent": None,
+        "lease_until": None,
+        "claimed_at": None,
+        "fence": task.fence + 1,
+    }
+
+
+def claim(
+    task: Task, holder: Holder, now: float, rules: Rules, inputs: dict[TaskId, str] | None = None
+) -> Task:
+    """Take a task in the phase it is claimable for; a work pass notes what it is built on."""
+    phase = task.claimable
+    if phase is None:
+        raise IllegalTransition(task.id, place_of(task), "claim", "it is not ready")
+    changes: dict[str, Any] = {
+        "status": task.status if phase is Phase.MERGE else TaskStatus.CLAIMED,
+        "phase": phase,
+        "holder": holder.process,
+        "agent": holder.agent,
+        "fence": task.fence + 1,
+        "lease_until": now + rules.limits.lease_seconds,
+        "claimed_at": now,
+        "claimable": None,
+        "waited_idle_seconds": 0.0,
+        "watched_at": None,
+    }
+    if task.started is None:
+        changes["started"] = now
+    if phase is Phase.WORK:
+        changes["inputs"] = inputs or {}
+    return moved(task, CLAIM_STEP[phase], **changes)
+
+
+def renew(task: Task, fence: int, now: float, rules: Rules) -> Task:
+    """Keep a claim alive for another lease."""
+    hold(task, fence)
+    return task.model_copy(
+        update={"lease_until": now + rules.limits.lease_seconds, "version": task.version + 1}
+    )
+
+
+def decompose(task: Task, fence: int) -> Task:
+    """The plan is made; its children are created with this step."""
+    hold(task, fence)
+    allow(task, Step.DECOMPOSE)
+    return moved(
+        task, Step.DECOMPOSE, **unclaimed(task), status=TaskStatus.WAITING, attempts=0, reason=None
+    )
+
+
+def iterate(task: Task, fence: int, draft: str | None, rules: Rules) -> Task:
+    """One working pass is over and another follows; the last allowed one fails the task."""
+    hold(task, fence)
+    allow(task, Step.ITERATE)
+    changes = _one_more_pass(task)
+    if draft is not None:
+        changes |= _result(task, draft)
+    if changes["round_iterations"] >= rules.limits.max_iterations:
+        changes |= _failed(task, Reason.MAX_ITERATIONS)
+    return moved(task, Step.ITERATE, **changes)
+
+
+def needs_advice(task: Task, rules: Rules) -> bool:
+    """Advice is due on the next result of this task."""
+    if not rules.review.advice:
+        return False
+    if _critiqued_each_time(task):
+        return True
+    return task.complexity is Complexity.NORMAL and task.phase is not Phase.FIX
+
+
+def _critiqued_each_time(task: Task) -> bool:
+    return task.complexity is Complexity.COMPLEX or task.auto_review
+
+
+def submit(task: Task, fence: int, work: Work, rules: Rules, now: float) -> Task:
+    """Hand in a result: to the advisor when advice is due, else to whoever has to look."""
+    hold(task, fence)
+    allow(task, Step.SUBMIT)
+    changes = {
+        **unclaimed(task),
+        **_result(task, work.result),
+        **_one_more_pass(task),
+        "executor": task.agent,
+        "worked_on_by": _with(task.worked_on_by, task.agent),
+        "signal": Signal.COMPLETE,
+        "message": work.message,
+        "quality_passed": work.quality_passed,
+        "usage": task.usage + work.usage if work.usage is not NO_USAGE else task.usage,
+        "attempts": 0,
+        "reason": None,
+    }
+    if needs_advice(task, rules):
+        changes["status"] = TaskStatus.REVIEW
+    else:
+        if task.phase is Phase.FIX:
+            changes["verdict"] = Verdict.REVISED
+        changes |= settle(task.model_copy(update=changes), rules, now)
+    return moved(task, Step.SUBMIT, **changes)
+
+
+def add_critique(task: Task, critique: Critique, rules: Rules, now: float) -> Task:
+    """An opinion on the current result; the last rejection allowed is forced, not failed."""
+    allow(task, Step.ADD_CRITIQUE)
+    changes: dict[str, Any] = {
+        "critique": critique,
+        "critique_round": task.critique_round + 1,
+        "review_mail": None,
+        **_WATCH_RESET,
+    }
+    match critique.opinion:
+        case Opinion.PASSED:
+            changes["verdict"] = Verdict.APPROVED
+        case Opinion.NEEDS_DISCUSSION:
+            changes["verdict"] = Verdict.NEEDS_DISCUSSION
+        case Opinion.REJECTED:
+            if not _is_last_cycle(task):
+                return moved(task, Step.ADD_CRITIQUE, **changes, status=TaskStatus.CRITIQUE)
+            changes["verdict"] = Verdict.MAX_CYCLES_REACHED
+        case Opinion.UNREADABLE:
+            pass
+    if critique.opinion in _ASK_A_PERSON and not _trusted(task, rules):
+        changes |= {"status": TaskStatus.HUMAN_REVIEW, "reason": _ASK_A_PERSON[critique.opinion]}
+    else:
+        changes |= settle(task.model_copy(update=changes), rules, now)
+    return moved(task, Step.ADD_CRITIQUE, **changes)
+
+
+_ASK_A_PERSON = {
+    Opinion.NEEDS_DISCUSSION: Reason.NEEDS_DISCUSSION,
+    Opinion.UNREADABLE: Reason.UNREADABLE,
+}
+_WATCH_RESET: dict[str, Any] = {"waited_idle_seconds": 0.0, "watched_at": None}
+
+
+def _trusted(task: Task, rules: Rules) -> bool:
+    return rules.review.trust and review_mode(task, rules.review) is ReviewMode.SKIP
+
+
+def _is_last_cycle(task: Task) -> bool:
+    return _critiqued_each_time(task) and task.critique_round + 1 >= task.max_cycles
+
+
+def no_advice(task: Task) -> Task:
+    """Nobody can advise on it: a person looks instead."""
+    allow(task, Step.NO_ADVICE)
+    return moved(
+        task,
+        Step.NO_ADVICE,
+        status=TaskStatus.HUMAN_REVIEW,
+        reason=Reason.NO_ADVICE,
+        review_mail=None,
+        **_WATCH_RESET,
+    )
+
+
+def stale_critique(task: Task, rules: Rules, now: float) -> Task:
+    """Nobody came to fix it in time: the result is kept as it is."""
+    allow(task, Step.STALE_CRITIQUE)
+    return moved(task, Step.STALE_CRITIQUE, **_forced(task, Reason.STALE, rules, now))
+
+
+class Closing(BaseModel):
+    """What a planner closes a request or milestone with."""
+
+    model_config = ConfigDict(frozen=True)
+
+    answer: str
+    anything_completed: bool
+    children: str
+    """Fingerprint of the children the answer was written from."""
+
+
+def close_out(task: Task, fence: int, closing: Closing, now: float) -> Task:
+    """The answer is written from settled children; with none completed the request failed."""
+    hold(task, fence)
+    allow(task, Step.CLOSE_OUT)
+    anything_completed = closing.anything_completed
+    status = TaskStatus.COMPLETED if anything_completed else TaskStatus.FAILED
+    return moved(
+        task,
+        Step.CLOSE_OUT,
+        **unclaimed(task),
+        **_result(task, closing.answer),
+        status=status,
+        reason=None if anything_completed else Reason.NOTHING_COMPLETED,
+        came_from=None if anything_completed else TaskStatus.WAITING,
+        answered=closing.children,
+        answered_as=status,
+        executor=task.agent,
+        feedback=None,
+        attempts=0,
+        completed_at=now,
+    )
+
+
+def let_go(task: Task, rules: Rules, now: float, *, attempt: bool) -> Task:
+    """Return a task to where its claim came from; too many attempts end it."""
+    allow(task, Step.LET_GO)
+    attempts = task.attempts + 1 if attempt else task.attempts
+    back = {**unclaimed(task), "status": origin(task), "attempts": attempts}
+    if task.phase is Phase.MERGE and task.cancel_wanted:
+        return moved(task, Step.LET_GO, **back | _cancelled(now))
+    if not attempt or attempts < rules.limits.attempts:
+        return moved(task, Step.LET_GO, **back)
+    if task.phase is Phase.FIX:
+        return moved(task, Step.LET_GO, **back | _forced(task, Reason.ATTEMPTS, rules, now))
+    if task.phase is Phase.MERGE:
+        person = {"status": TaskStatus.HUMAN_REVIEW, "reason": Reason.MERGE_FAILED}
+        return moved(task, Step.LET_GO, **back | person)
+    return moved(task, Step.LET_GO, **back | _failed(task, Reason.ATTEMPTS))
+
+
+def signal(task: Task, fence: int, kind: Signal, question: str) -> Task:
+    """The agent can't go on without a person; the claim's origin is remembered."""
+    hold(task, fence)
+    allow(
+        task,
+        Step.SIGNAL,
+        when=kind in (Signal.BLOCKED, Signal.NEEDS_HUMAN),
+        why=f"{kind} is no question to a person",
+    )
+    reason = Reason.BLOCKED if kind is Signal.BLOCKED else Reason.NEEDS_HUMAN
+    return moved(
+        task,
+        Step.SIGNAL,
+        **unclaimed(task),
+        **_one_more_pass(task),
+        status=TaskStatus.BLOCKED,
+        reason=reason,
+        came_from=origin(task),
+        signal=kind,
+        message=question,
+    )
+
+
+def fail(task: Task, fence: int, message: str) -> Task:
+    """The agent gives up for good; a retry goes back to where the claim came from."""
+    hold(task, fence)
+    allow(task, Step.FAIL)
+    return moved(
+        task, Step.FAIL, **_failed(task, Reason.ERROR), signal=Signal.ERROR, message=message
+    )
+
+
+def timeout(task: Task) -> Task:
+    """The claim took too long: a result of this round goes to a person, else the task failed."""
+    allow(task, Step.TIMEOUT)
+    if task.phase in (Phase.WORK, Phase.FIX) and task.result_round == task.round:
+        verdict = Verdict.CHANGES_REQUESTED if task.critique_round else task.verdict
+        return moved(
+            task,
+            Step.TIMEOUT,
+            **unclaimed(task),
+            status=TaskStatus.HUMAN_REVIEW,
+            reason=Reason.TIMEOUT,
+            verdict=verdict,
+        )
+    return moved(task, Step.TIMEOUT, **_failed(task, Reason.TIMEOUT))
+
+
+def settle(task: Task, rules: Rules, now: float) -> dict[str, Any]:
+    """What the review policy changes on work that left the advisor's loop."""
+    if (reason := why_a_person(task, rules.review)) is not None:
+        return {"status": TaskStatus.HUMAN_REVIEW, "reason": reason}
+    changes = {"auto_approved": True, "needs_attention": task.verdict in FORCED, "reason": None}
+    return changes | go_on(task, now)
+
+
+def go_on(task: Task, now: float) -> dict[str, Any]:
+    """Accepted work: code is merged first, all else is completed."""
+    if task.code and not task.merged:
+        return {"status": TaskStatus.MERGING}
+    return {"status": TaskStatus.COMPLETED, "completed_at": now, "feedback": None}
+
+
+def claimable(task: Task, *, dependencies_met: bool, children_settled: bool) -> Phase | None:
+    """In which phase it could be claimed now, as far as its own request's budget allows."""
+    match place_of(task):
+        case Place.PENDING if dependencies_met:
+            return Phase.PLAN if task.is_container else Phase.WORK
+        case Place.CRITIQUE:
+            return Phase.FIX
+        case Place.WAITING if children_settled:
+            return Phase.CLOSE_OUT
+        case Place.MERGING:
+            return Phase.MERGE
+        case _:
+            return None
+
+
+def _forced(task: Task, reason: Reason, rules: Rules, now: float) -> dict[str, Any]:
+    """Stopped in the middle of the loop: the result is kept, and marked."""
+    changes = {**unclaimed(task), "verdict": Verdict.CHANGES_REQUESTED, **_WATCH_RESET}
+    changes |= settle(task.model_copy(update=changes), rules, now)
+    return changes | {"reason": changes["reason"] and reason}
+
+
+def _failed(task: Task, reason: Reason) -> dict[str, Any]:
+    return {
+        **unclaimed(task),
+        "status": TaskStatus.FAILED,
+        "reason": reason,
+        "came_from": origin(task),
+    }
+
+
+def _cancelled(now: float) -> dict[str, Any]:
+    return {"status": TaskStatus.CANCELLED, "reason": None, "completed_at": now}
+
+
+def _result(task: Task, result: str) -> dict[str, Any]:
+    return {"result": result, "result_hash": hash_of(result), "result_round": task.round}
+
+
+def _one_more_pass(task: Task) -> dict[str, Any]:
+    return {
+        "iterations": task.iterations + 1,
+        "round_iterations": task.round_iterations + 1,
+    }
+
+
+def _with(names: Sequence[AgentName], name: AgentName | None) -> tuple[AgentName, ...]:
+    return tuple(names) if name is None or name in names else (*names, name)

@@ -1,0 +1,241 @@
+"""Task, the one noun everything is about, with its statuses, phases and ids."""
+
+import hashlib
+import random
+from enum import IntEnum, StrEnum
+from typing import NewType
+
+from pydantic import BaseModel, ConfigDict
+
+from core.domain.critique import Critique
+from core.domain.feedback import Feedback
+
+TaskId = NewType("TaskId", str)
+AgentName = NewType("AgentName", str)
+
+CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+class Kind(StrEnum):
+    REQUEST = "request"
+    MILESTONE = "milestone"
+    TASK = "task"
+    IDEA = "idea"
+
+
+class Complexity(StrEnum):
+    SIMPLE = "simple"
+    NORMAL = "normal"
+    COMPLEX = "complex"
+
+
+class TaskStatus(StrEnum):
+    PENDING = "pending"
+    CLAIMED = "claimed"
+    WAITING = "waiting"
+    REVIEW = "review"
+    CRITIQUE = "critique"
+    HUMAN_REVIEW = "human_review"
+    MERGING = "merging"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    BLOCKED = "blocked"
+    DEFERRED = "deferred"
+    CANCELLED = "cancelled"
+
+
+class Phase(StrEnum):
+    """What a claim is for."""
+
+    PLAN = "plan"
+    WORK = "work"
+    FIX = "fix"
+    CLOSE_OUT = "close_out"
+    MERGE = "merge"
+
+
+class Reason(StrEnum):
+    """Why a task is failed, blocked or with a person."""
+
+    BLOCKED = "blocked"
+    NEEDS_HUMAN = "needs_human"
+    REJECTED = "rejected"
+    DEPENDENCY = "dependency"
+    BUDGET = "budget"
+    ATTEMPTS = "attempts"
+    MAX_ITERATIONS = "max_iterations"
+    ERROR = "error"
+    TIMEOUT = "timeout"
+    NOTHING_COMPLETED = "nothing_completed"
+    POLICY = "policy"
+    FORCED = "forced"
+    STALE = "stale"
+    UNREADABLE = "unreadable"
+    NEEDS_DISCUSSION = "needs_discussion"
+    NO_ADVICE = "no_advice"
+    CONFLICT = "conflict"
+    MERGE_FAILED = "merge_failed"
+    REVOKED = "revoked"
+
+
+class Verdict(StrEnum):
+    APPROVED = "APPROVED"
+    REVISED = "REVISED"
+    MAX_CYCLES_REACHED = "MAX_CYCLES_REACHED"
+    CHANGES_REQUESTED = "CHANGES_REQUESTED"
+    NEEDS_DISCUSSION = "NEEDS_DISCUSSION"
+
+
+class Signal(StrEnum):
+    """How an executor's reply ends."""
+
+    COMPLETE = "COMPLETE"
+    BLOCKED = "BLOCKED"
+    NEEDS_HUMAN = "NEEDS_HUMAN"
+    ERROR = "ERROR"
+
+
+class Hint(IntEnum):
+    """Where a person wants a task in the queue; sorts as it is claimed."""
+
+    NEXT = 0
+    NONE = 1
+    LATER = 2
+
+
+class Usage(BaseModel):
+    """What a task has cost so far; a price nobody knows stays unknown."""
+
+    model_config = ConfigDict(frozen=True)
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+
+    def __add__(self, other: "Usage") -> "Usage":
+        known = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cost_usd=sum(known) if known else None,
+        )
+
+
+NO_USAGE = Usage()
+
+
+class Task(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: TaskId
+    kind: Kind = Kind.TASK
+    parent: TaskId | None = None
+    root: TaskId
+    title: str
+    description: str = ""
+    type: str = "answer"
+    code: bool = False
+    depends_on: tuple[TaskId, ...] = ()
+    tags: tuple[str, ...] = ()
+    """A person's tags, inherited ones among them."""
+    planner_tags: tuple[str, ...] = ()
+    complexity: Complexity = Complexity.NORMAL
+    auto_review: bool = False
+    max_cycles: int = 3
+
+    status: TaskStatus = TaskStatus.PENDING
+    reason: Reason | None = None
+    came_from: TaskStatus | None = None
+    """Where a failed, blocked or deferred task goes back to."""
+    claimable: Phase | None = None
+    """The phase in which it may be claimed now; follows from the other fields and tasks."""
+
+    phase: Phase | None = None
+    holder: str | None = None
+    agent: AgentName | None = None
+    fence: int = 0
+    lease_until: float | None = None
+    claimed_at: float | None = None
+    cancel_wanted: bool = False
+
+    round: int = 1
+    attempts: int = 0
+    iterations: int = 0
+    round_iterations: int = 0
+    result: str | None = None
+    result_hash: str | None = None
+    result_round: int = 0
+    inputs: dict[TaskId, str] = {}
+    executor: AgentName | None = None
+    """Whose work the result is."""
+    signal: Signal | None = None
+    message: str = ""
+    quality_passed: bool | None = None
+    usage: Usage = NO_USAGE
+
+    critique: Critique | None = None
+    critique_round: int = 0
+    review_mail: int | None = None
+    worked_on_by: tuple[AgentName, ...] = ()
+    """Everybody whose work is in the result of this round; none of them advises on it."""
+    waited_idle_seconds: float = 0.0
+    watched_at: float | None = None
+    verdict: Verdict | None = None
+    needs_attention: bool = False
+    auto_approved: bool = False
+    merged: bool = False
+    conflicts: int = 0
+    feedback: Feedback | None = None
+
+    answered: str | None = None
+    """Fingerprint of the children that the last answer was written from."""
+    answered_as: TaskStatus | None = None
+    accepted: str | None = None
+    """Hash of the last result that was completed; it stays current until another is."""
+    answers: int = 0
+    """How many versions are kept beside the current result."""
+    partial_answered: bool = False
+
+    hint: Hint = Hint.NONE
+    rank: str = ""
+    depth: int = 0
+    root_created: float = 0.0
+    created: float = 0.0
+    started: float | None = None
+    completed_at: float | None = None
+    version: int = 1
+
+    @property
+    def settled(self) -> bool:
+        """It needs nobody any more."""
+        return self.status in _SETTLED or (
+            self.status is TaskStatus.BLOCKED and self.reason is Reason.DEPENDENCY
+        )
+
+    @property
+    def lost(self) -> bool:
+        """Nothing more will come of it, for whoever depends on it."""
+        return self.settled and self.status is not TaskStatus.COMPLETED
+
+    @property
+    def is_container(self) -> bool:
+        return self.kind is Kind.REQUEST or self.kind is Kind.MILESTONE
+
+    @property
+    def planned(self) -> bool:
+        """A request or milestone whose plan was made."""
+        return self.is_container and (
+            self.came_from is TaskStatus.WAITING or self.status in _AFTER_PLAN
+        )
+
+
+_SETTLED = frozenset({TaskStatus.COMPLETED, TaskStatus.FAILED, TaskStatus.CANCELLED})
+_AFTER_PLAN = frozenset({TaskStatus.WAITING, TaskStatus.COMPLETED})
+
+
+def hash_of(result: str) -> str:
+    return hashlib.sha256(result.encode()).hexdigest()
+
+
+def random_id(source: random.Random, length: int) -> TaskId:
+    return TaskId("".join(source.choices(CROCKFORD, k=length)))

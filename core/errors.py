@@ -1,0 +1,134 @@
+"""Every error raised on purpose; each names a fact and writes its own sentence."""
+
+
+class SwarmError(Exception):
+    """Something a person or a caller can act on."""
+
+
+class TaskNotFound(SwarmError):
+    def __init__(self, task_id: str) -> None:
+        super().__init__(f"no task {task_id!r} on the board")
+        self.task_id = task_id
+
+
+class AmbiguousId(SwarmError):
+    def __init__(self, prefix: str, matches: list[str]) -> None:
+        super().__init__(f"{prefix!r} fits many tasks ({', '.join(matches)}); type more of the id")
+        self.prefix = prefix
+        self.matches = matches
+
+
+class MailNotFound(SwarmError):
+    def __init__(self, number: int) -> None:
+        super().__init__(f"no mail number {number}")
+        self.number = number
+
+
+class IllegalTransition(SwarmError):
+    """The lifecycle does not allow this step here; nothing was changed."""
+
+    def __init__(self, task_id: str, place: str, step: str, why: str = "") -> None:
+        because = f": {why}" if why else ""
+        super().__init__(f"task {task_id!r} is {place}, so {step} is not possible{because}")
+        self.task_id = task_id
+        self.place = place
+        self.step = step
+        self.why = why
+
+
+class ClaimLost(SwarmError):
+    """The claim ended before this write; nothing was changed."""
+
+    def __init__(self, task_id: str, fence: int) -> None:
+        super().__init__(f"the claim on task {task_id!r} (fence {fence}) ended; nothing changed")
+        self.task_id = task_id
+        self.fence = fence
+
+
+class MailLost(SwarmError):
+    """The mail was taken back, answered or withdrawn before this write; nothing was changed."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"mail {number} is no longer held by this agent; nothing changed")
+        self.number = number
+
+
+class OwnWork(SwarmError):
+    def __init__(self, task_id: str, agent: str) -> None:
+        super().__init__(f"{agent!r} worked on task {task_id!r} and may not advise on it")
+        self.task_id = task_id
+        self.agent = agent
+
+
+class BadPlan(SwarmError):
+    """A plan or a new task that the board can't take; the sentence says what to mend."""
+
+
+class RequestTooLarge(SwarmError):
+    def __init__(self, size_bytes: int, limit_bytes: int) -> None:
+        super().__init__(
+            f"the text has {size_bytes:,} bytes and may have {limit_bytes:,}; "
+            "shorten it, or raise limits.request_bytes"
+        )
+        self.size_bytes = size_bytes
+        self.limit_bytes = limit_bytes
+
+
+class StoreError(SwarmError):
+    """The store can't do its work; what was committed before is safe."""
+
+
+class StoreUnreachable(StoreError):
+    def __init__(self, path: str, why: str) -> None:
+        super().__init__(f"can't open the store {path}: {why}")
+        self.path = path
+
+
+class StoreCorrupt(StoreError):
+    def __init__(self, path: str, why: str) -> None:
+        super().__init__(f"the store {path} is damaged ({why}); restore it from a backup")
+        self.path = path
+
+
+class StoreForeign(StoreError):
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path} is a database of another application, not a Swarm store")
+        self.path = path
+
+
+class StoreTooNew(StoreError):
+    def __init__(self, path: str, found: int, known: int) -> None:
+        super().__init__(
+            f"the store {path} has schema {found} and this Swarm knows up to {known}; update Swarm"
+        )
+        self.path = path
+        self.found = found
+        self.known = known
+
+
+class StoreReadOnly(StoreError):
+    def __init__(self, path: str) -> None:
+        super().__init__(f"the store {path} can't be written; check the rights of file and folder")
+        self.path = path
+
+
+class StoreFull(StoreError):
+    def __init__(self, path: str) -> None:
+        super().__init__(f"no room to write the store {path}; free disk space, then go on")
+        self.path = path
+
+
+class StoreBusy(StoreError):
+    def __init__(self, path: str, waited_seconds: float) -> None:
+        super().__init__(
+            f"the store {path} was locked by another process for {waited_seconds:.0f} s; "
+            "end that process, or try again"
+        )
+        self.path = path
+        self.waited_seconds = waited_seconds
+
+
+class StoreFailed(StoreError):
+    def __init__(self, path: str, why: str) -> None:
+        super().__init__(f"the store {path} could not be written: {why}")
+        self.path = path

@@ -1,0 +1,84 @@
+"""Who this process is, and whether another one on this host still lives."""
+
+import os
+import platform
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+UNKNOWN = "-"
+
+
+@dataclass(frozen=True)
+class ProcessId:
+    """Unique per start of a process: a number that comes again after a reboot is not the same."""
+
+    machine: str
+    boot: str
+    namespace: str
+    pid: int
+    started: str
+
+    def __str__(self) -> str:
+        return "/".join((self.machine, self.boot, self.namespace, str(self.pid), self.started))
+
+    @classmethod
+    def parse(cls, text: str) -> "ProcessId | None":
+        parts = text.split("/")
+        if len(parts) != 5 or not parts[3].isdigit():
+            return None
+        machine, boot, namespace, pid, started = parts
+        return cls(machine, boot, namespace, int(pid), started)
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text().strip().replace("/", "_") or UNKNOWN
+    except OSError:
+        return UNKNOWN
+
+
+def _namespace() -> str:
+    try:
+        return os.readlink("/proc/self/ns/pid").strip("pid:[]") or UNKNOWN
+    except OSError:
+        return UNKNOWN
+
+
+def _started(pid: int) -> str:
+    """When a process began, in clock ticks since the boot; UNKNOWN where it is gone or hidden."""
+    stat = _read(f"/proc/{pid}/stat")
+    if stat == UNKNOWN:
+        return UNKNOWN
+    # The name in brackets may hold blanks and brackets: fields count from the last one.
+    fields = stat.rpartition(")")[2].split()
+    return UNKNOWN if fields[0] in ("Z", "X") else fields[19]
+
+
+@cache
+def _this_host() -> tuple[str, str, str]:
+    # Images of containers share a machine id, so the host's name belongs to it.
+    host = platform.node().replace("/", "_")
+    machine = f"{_read('/etc/machine-id')}.{host}"
+    return machine, _read("/proc/sys/kernel/random/boot_id"), _namespace()
+
+
+def this_process() -> ProcessId:
+    machine, boot, namespace = _this_host()
+    pid = os.getpid()
+    return ProcessId(machine, boot, namespace, pid, _started(pid))
+
+
+def surely_dead(holder: str) -> bool:
+    """True only when it can't be running any more; where that can't be known, its lease decides."""
+    other = ProcessId.parse(holder)
+    if other is None:
+        return False
+    machine, boot, namespace = _this_host()
+    if UNKNOWN in (other.boot, other.namespace, other.started, boot):
+        return False
+    if other.machine != machine:
+        return False
+    if other.boot != boot:
+        return True
+    return other.namespace == namespace and _started(other.pid) != other.started

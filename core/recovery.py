@@ -1,0 +1,134 @@
+"""Recovery: takes back what nobody works on any more, and ends what waited too long."""
+
+from collections.abc import Callable
+
+from core.consequences import wake_topic
+from core.domain import lifecycle
+from core.domain.agent import Crew
+from core.domain.message import MailStatus
+from core.domain.steps import Place, Step, place_of
+from core.domain.task import Phase, Task, TaskId, TaskStatus
+from core.process import surely_dead
+from core.recorder import Recorder
+from core.store.protocol import Transaction
+
+Change = Callable[[Task, float], Task]
+
+
+async def let_go(
+    recorder: Recorder, tx: Transaction, before: Task, because: str, *, attempt: bool
+) -> Task:
+    """Return a claimed task; while its request's budget is spent that costs no attempt."""
+    keep, now = await recorder.consequences(tx)
+    root = await tx.task(before.root)
+    paused = root.id != before.id and place_of(root) is Place.BLOCKED_BUDGET
+    after = lifecycle.let_go(before, recorder.rules, now, attempt=attempt and not paused)
+    await keep.keep(Step.LET_GO, before, after, text=because)
+    await keep.follow()
+    return await tx.task(before.id)
+
+
+class Recovery:
+    """Each task is looked at again in the transaction that moves it."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._limits = recorder.rules.limits
+
+    async def sweep(self, crew: Crew) -> list[Task]:
+        async with self._recorder.store.read() as reader:
+            now = await reader.now()
+            held = [task for task in await reader.held() if self._is_over(task, now)]
+            advised = await reader.messages(MailStatus.QUEUED, MailStatus.DEAD)
+            reviews = [mail.task for mail in advised if mail.task is not None]
+            critiques = [task.id for task in await reader.to_be_fixed()] if crew.agents else []
+        moved = [await self._end_claim(task.id) for task in held]
+        moved += [await self._watch_review(task_id, crew) for task_id in reviews]
+        if crew.has_idle_executor:
+            moved += [await self._watch_critique(task_id) for task_id in critiques]
+        return [task for task in moved if task is not None]
+
+    def _is_over(self, task: Task, now: float) -> bool:
+        return _is_abandoned(task, now) or self._is_overdue(task, now)
+
+    def _is_overdue(self, task: Task, now: float) -> bool:
+        if task.claimed_at is None or task.phase is None or task.phase is Phase.MERGE:
+            return False
+        return now >= task.claimed_at + self._limits.timeout_seconds(task.type, task.phase)
+
+    async def _end_claim(self, task_id: TaskId) -> Task | None:
+        """A lost lease is an attempt; a claim that lives too long is timed out."""
+        async with self._recorder.store.transaction() as tx:
+            before = await tx.task(task_id)
+            now = await tx.now()
+            if before.holder is None:
+                return None
+            if self._is_overdue(before, now):
+                keep, _ = await self._recorder.consequences(tx)
+                await keep.keep(Step.TIMEOUT, before, lifecycle.timeout(before))
+                await keep.follow()
+                return await tx.task(task_id)
+            if _is_abandoned(before, now):
+                return await let_go(
+                    self._recorder, tx, before, "its holder went silent", attempt=True
+                )
+            return None
+
+    async def _watch_review(self, task_id: TaskId, crew: Crew) -> Task | None:
+        """A review nobody can answer goes to a person."""
+        async with self._recorder.store.transaction() as tx:
+            before = await tx.task(task_id)
+            if before.status is not TaskStatus.REVIEW or before.review_mail is None:
+                return None
+            mail = await tx.message(before.review_mail)
+            waited = before
+            if mail.status is not MailStatus.DEAD:
+                if not crew.agents or crew.may_advise(before.worked_on_by):
+                    return None
+                waited = await self._watched(tx, before)
+                if waited.waited_idle_seconds < self._limits.no_advice_seconds:
+                    return None
+            keep, _ = await self._recorder.consequences(tx)
+            await keep.keep(Step.NO_ADVICE, waited, lifecycle.no_advice(waited))
+            await keep.follow()
+            return await tx.task(task_id)
+
+    async def _watch_critique(self, task_id: TaskId) -> Task | None:
+        """A critique nobody fixes is forced; only time in which somebody idle could have counts."""
+        async with self._recorder.store.transaction() as tx:
+            before = await tx.task(task_id)
+            root = await tx.task(before.root)
+            if before.status is not TaskStatus.CRITIQUE or place_of(root) is Place.BLOCKED_BUDGET:
+                return None
+            waited = await self._watched(tx, before)
+            if waited.waited_idle_seconds < self._limits.critique_forced_seconds:
+                return None
+            keep, now = await self._recorder.consequences(tx)
+            after = lifecycle.stale_critique(waited, self._recorder.rules, now)
+            await keep.keep(Step.STALE_CRITIQUE, waited, after)
+            await keep.follow()
+            return await tx.task(task_id)
+
+    async def _watched(self, tx: Transaction, task: Task) -> Task:
+        """Count the time since the last look; a longer gap was a time in which nobody ran."""
+        now = await tx.now()
+        gap = 0.0 if task.watched_at is None else now - task.watched_at
+        counted = gap if gap <= self._limits.lease_seconds else 0.0
+        watched = task.model_copy(
+            update={
+                "watched_at": now,
+                "waited_idle_seconds": task.waited_idle_seconds + counted,
+                "version": task.version + 1,
+            }
+        )
+        await tx.put_task(watched)
+        own = self._limits.critique_own_seconds
+        if task.waited_idle_seconds < own <= watched.waited_idle_seconds:
+            tx.ring(wake_topic(Phase.FIX))
+        return watched
+
+
+def _is_abandoned(task: Task, now: float) -> bool:
+    if task.holder is None or task.lease_until is None:
+        return False
+    return now >= task.lease_until or surely_dead(task.holder)

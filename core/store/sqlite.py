@@ -1,0 +1,389 @@
+"""One local SQLite file, shared by processes; steps that are ready together share one commit."""
+
+import random
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from enum import StrEnum
+from pathlib import Path
+from types import TracebackType
+
+import anyio
+import anyio.lowlevel
+
+from core.bell import Bell
+from core.clock import Clock, SystemClock
+from core.domain.events import SCHEMA
+from core.errors import (
+    StoreBusy,
+    StoreCorrupt,
+    StoreError,
+    StoreFailed,
+    StoreForeign,
+    StoreFull,
+    StoreReadOnly,
+    StoreTooNew,
+    StoreUnreachable,
+)
+from core.store.migrations import migrations, newest, statements
+from core.store.sqlite_transaction import Shared, SqliteTransaction
+
+APPLICATION_ID = 0x53574D31
+LOCK_SECONDS = 30.0
+FIRST_WAIT_SECONDS = 0.0005
+LONGEST_WAIT_SECONDS = 0.02
+
+
+class Synchronous(StrEnum):
+    """FULL survives a power cut; NORMAL may lose the last steps to one, never to a crash."""
+
+    FULL = "FULL"
+    NORMAL = "NORMAL"
+
+
+class Batch:
+    """Steps that share one commit."""
+
+    def __init__(self) -> None:
+        self.begun = False
+        self.wrote = False
+        self.topics: set[str] = set()
+        self.events: list[tuple[object, ...]] = []
+        self.error: StoreError | None = None
+        self._opened: anyio.Event | None = None
+        self._done: anyio.Event | None = None
+
+    async def wait_opened(self) -> None:
+        self._opened = self._opened or anyio.Event()
+        await self._opened.wait()
+
+    async def wait_done(self) -> None:
+        self._done = self._done or anyio.Event()
+        await self._done.wait()
+
+    def opened(self) -> None:
+        if self._opened is not None:
+            self._opened.set()
+
+    def done(self) -> None:
+        if self._done is not None:
+            self._done.set()
+
+    def raise_if_failed(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+
+class SqliteStore:
+    """The write connection belongs to one batch at a time; reads have a connection of their own."""
+
+    def __init__(
+        self, path: Path, writer: sqlite3.Connection, reader: sqlite3.Connection, clock: Clock
+    ) -> None:
+        self.path = path
+        self.bell = Bell()
+        self.writer = writer
+        self.shared = Shared(str(path), clock.now)
+        self.batch: Batch | None = None
+        self.in_step = False
+        self.lock_seconds = LOCK_SECONDS
+        self._reader = reader
+        self._reading = 0
+        self._data_version = -1
+
+    @classmethod
+    async def open(
+        cls,
+        path: Path,
+        *,
+        clock: Clock | None = None,
+        synchronous: Synchronous = Synchronous.FULL,
+        lock_seconds: float = LOCK_SECONDS,
+    ) -> "SqliteStore":
+        """Open the file, or create it; refuse one that this version can't serve."""
+        writer = await _prepared(path, synchronous, lock_seconds)
+        try:
+            reader = _connect(path, lock_seconds)
+        except BaseException:
+            writer.close()
+            raise
+        store = cls(path, writer, reader, clock or SystemClock())
+        store.lock_seconds = lock_seconds
+        return store
+
+    async def close(self) -> None:
+        self.writer.close()
+        self._reader.close()
+
+    def transaction(self) -> "SqliteStep":
+        return SqliteStep(self)
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[SqliteTransaction]:
+        if self._reading == 0:
+            self._reader.execute("BEGIN")
+        self._reading += 1
+        now = self.shared.now()
+        fresh = Shared(str(self.path), lambda: now)
+        try:
+            yield SqliteTransaction(self._reader, fresh)
+        except sqlite3.Error as error:
+            raise translated(error, self.path) from error
+        finally:
+            self._reading -= 1
+            if self._reading == 0:
+                self._reader.execute("ROLLBACK")
+
+    async def join(self) -> tuple[Batch, bool]:
+        """The batch to write in, and whether the caller opened it and has to commit it."""
+        while True:
+            batch = self.batch
+            if batch is None:
+                return await self._open_batch(), True
+            if batch.begun:
+                return batch, False
+            await batch.wait_opened()
+
+    async def _open_batch(self) -> Batch:
+        batch = self.batch = Batch()
+        try:
+            await _begin(self.writer, self.path, self.lock_seconds)
+            self._look_for_other_writers()
+        except BaseException as error:
+            # Whoever waited for this batch opens the next one.
+            self.batch = None
+            if self.writer.in_transaction:
+                self.writer.execute("ROLLBACK")
+            batch.opened()
+            if isinstance(error, sqlite3.Error):
+                raise translated(error, self.path) from error
+            raise
+        batch.begun = True
+        batch.opened()
+        return batch
+
+    def _look_for_other_writers(self) -> None:
+        (data_version,) = self.writer.execute("PRAGMA data_version").fetchone()
+        if data_version != self._data_version:
+            self._data_version = data_version
+            self.shared.forget()
+            seq, mail = self.writer.execute(
+                "SELECT (SELECT max(seq) FROM events), (SELECT max(number) FROM mail)"
+            ).fetchone()
+            self.shared.last_seq = seq or 0
+            self.shared.last_mail = mail or 0
+
+    def take(self, batch: Batch, step: SqliteTransaction) -> None:
+        """Add a finished step to the batch; one that can't be written fails all of them."""
+        if batch.error is not None:
+            return
+        try:
+            step.keep()
+        except (sqlite3.Error, StoreError) as error:
+            batch.error = translated(error, self.path)
+            return
+        batch.wrote = batch.wrote or step.wrote
+        batch.topics |= step.topics
+        for event in step.told:
+            self.shared.last_seq += 1
+            batch.events.append(
+                (
+                    self.shared.last_seq,
+                    SCHEMA,
+                    event.ts,
+                    event.type.value,
+                    event.task,
+                    event.request,
+                    event.data.model_dump_json(exclude_unset=True),
+                )
+            )
+
+    def commit(self, batch: Batch) -> None:
+        """Keep the batch for good, or tell all its steps that nothing was kept."""
+        self.batch = None
+        try:
+            if batch.error is None and batch.wrote:
+                self.writer.executemany(
+                    "INSERT INTO events (seq, v, ts, type, task, request, data) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    batch.events,
+                )
+                self.writer.execute("COMMIT")
+        except sqlite3.Error as error:
+            batch.error = translated(error, self.path)
+        if self.writer.in_transaction:
+            self.writer.execute("ROLLBACK")
+        if batch.error is not None:
+            self.shared.forget()
+            self._data_version = -1
+        else:
+            self.bell.ring(batch.topics)
+        batch.done()
+
+
+class SqliteStep:
+    """One step of a batch: whoever opened the batch lets the others in, then commits."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
+
+    async def __aenter__(self) -> SqliteTransaction:
+        store = self._store
+        if store.in_step:
+            raise RuntimeError("a step waits inside its transaction, or opens a second one")
+        self._batch, self._opener = await store.join()
+        store.in_step = True
+        self._step = SqliteTransaction(store.writer, store.shared)
+        return self._step
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        store, batch, step = self._store, self._batch, self._step
+        store.in_step = False
+        if kind is None:
+            store.take(batch, step)
+        else:
+            self._drop(error)
+        if self._opener:
+            try:
+                if kind is None:
+                    await anyio.lowlevel.checkpoint()  # whoever is ready joins
+            finally:
+                store.commit(batch)  # also when cancelled or failed
+        elif kind is None and step.wrote:
+            await batch.wait_done()
+        if kind is None and step.wrote:
+            batch.raise_if_failed()
+        if isinstance(error, sqlite3.Error):
+            raise translated(error, store.path) from error
+
+    def _drop(self, error: BaseException | None) -> None:
+        try:
+            self._step.discard()
+        except sqlite3.Error as failure:
+            self._batch.error = translated(failure, self._store.path)
+        if isinstance(error, sqlite3.Error):
+            # The database itself failed: what the neighbours wrote can't be trusted either.
+            self._batch.error = self._batch.error or translated(error, self._store.path)
+
+
+async def _prepared(
+    path: Path, synchronous: Synchronous, lock_seconds: float
+) -> sqlite3.Connection:
+    """A connection to a store of the newest schema."""
+    connection = _connect(path)
+    try:
+        await _patiently(lambda: _check_ours(connection, path), path, lock_seconds)
+        await _patiently(lambda: _use_wal(connection), path, lock_seconds)
+        connection.execute(f"PRAGMA synchronous = {synchronous.value}")
+        await _migrate(connection, path, lock_seconds)
+    except sqlite3.Error as error:
+        connection.close()
+        raise translated(error, path) from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _connect(path: Path, busy_seconds: float = 0) -> sqlite3.Connection:
+    try:
+        return sqlite3.connect(
+            path,
+            isolation_level=None,
+            timeout=busy_seconds,
+            cached_statements=512,
+            check_same_thread=False,
+        )
+    except sqlite3.Error as error:
+        raise translated(error, path) from error
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+    if mode != "wal":
+        connection.execute("PRAGMA journal_mode = WAL")
+
+
+def _check_ours(connection: sqlite3.Connection, path: Path) -> None:
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if application != APPLICATION_ID and (application or version or tables):
+        raise StoreForeign(str(path))
+    if version > newest("sqlite"):
+        raise StoreTooNew(str(path), version, newest("sqlite"))
+
+
+async def _migrate(connection: sqlite3.Connection, path: Path, lock_seconds: float) -> None:
+    for number, script in migrations("sqlite"):
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version >= number:
+            continue
+        await _begin(connection, path, lock_seconds)
+        # Another process may have come first while this one waited for the lock.
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version < number:
+            for statement in statements(script):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {number}")
+        connection.execute("COMMIT")
+
+
+async def _begin(connection: sqlite3.Connection, path: Path, lock_seconds: float) -> None:
+    """Take the write lock."""
+    await _patiently(lambda: connection.execute("BEGIN IMMEDIATE"), path, lock_seconds)
+
+
+async def _patiently(act: Callable[[], object], path: Path, lock_seconds: float) -> None:
+    """SQLite's own waiting for a lock starves under contention, so wait with jitter."""
+    started = time.monotonic()
+    wait = FIRST_WAIT_SECONDS
+    while True:
+        try:
+            act()
+            return
+        except sqlite3.OperationalError as error:
+            if not _is_busy(error):
+                raise
+        waited = time.monotonic() - started
+        if waited > lock_seconds:
+            raise StoreBusy(str(path), waited)
+        await anyio.sleep(random.uniform(0, wait))
+        wait = min(wait * 2, LONGEST_WAIT_SECONDS)
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
+
+
+def _code(error: sqlite3.Error) -> int:
+    """The primary result code, without what the extended ones add."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def translated(error: BaseException, path: Path) -> StoreError:
+    """What SQLite said, as a sentence a person can act on."""
+    if isinstance(error, StoreError):
+        return error
+    if not isinstance(error, sqlite3.Error):
+        return StoreFailed(str(path), str(error))
+    match _code(error):
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+            return StoreCorrupt(str(path), str(error))
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
+            return StoreReadOnly(str(path))
+        case sqlite3.SQLITE_FULL:
+            return StoreFull(str(path))
+        case sqlite3.SQLITE_CANTOPEN:
+            return StoreUnreachable(str(path), "the file or its folder can't be opened")
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return StoreBusy(str(path), 0)
+        case _:
+            return StoreFailed(str(path), str(error))

@@ -1,0 +1,388 @@
+"""TaskBoard: the one door through which a task changes."""
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from core.bell import Ear
+from core.consequences import (
+    EVENTS_TOPIC,
+    Listener,
+    descendants,
+    effective_dependencies,
+    lost_topic,
+    own_fix_topic,
+    wake_topic,
+)
+from core.domain import conditions, decisions, lifecycle, message
+from core.domain.agent import Agent, Crew, Role
+from core.domain.critique import Advice, Critique
+from core.domain.events import Event
+from core.domain.feedback import Decision
+from core.domain.lifecycle import Holder, Work
+from core.domain.message import MailStatus, Message
+from core.domain.plan import NewTask
+from core.domain.rules import Rules
+from core.domain.steps import Step, place_of
+from core.domain.task import AgentName, Kind, Phase, Signal, Task, TaskId, TaskStatus
+from core.errors import AmbiguousId, ClaimLost, IllegalTransition, OwnWork, TaskNotFound
+from core.new_tasks import NewTasks
+from core.people import People
+from core.process import this_process
+from core.recorder import Recorder
+from core.recovery import Recovery, let_go
+from core.store.protocol import Store, Wanted
+
+_CLAIMED_BY = {Role.PLANNER: Phase.PLAN, Role.EXECUTOR: Phase.WORK}
+_WAITS_FOR = {
+    Role.PLANNER: (Phase.PLAN, Phase.CLOSE_OUT),
+    Role.EXECUTOR: (Phase.WORK, Phase.FIX),
+    Role.ADVISOR: (),
+}
+Roots = frozenset[TaskId] | None
+"""Only work of these roots; None for all."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A task in somebody's hands: every write under it names its fence."""
+
+    task: Task
+    phase: Phase
+    fence: int
+
+    @property
+    def task_id(self) -> TaskId:
+        return self.task.id
+
+
+class TaskBoard:
+    """What agents do stands here, what people decide in `people`; nothing else writes tasks."""
+
+    def __init__(
+        self,
+        store: Store,
+        rules: Rules | None = None,
+        *,
+        listeners: Sequence[Listener] = (),
+        process: str | None = None,
+        chance: random.Random | None = None,
+    ) -> None:
+        self._store = store
+        self._rules = rules or Rules()
+        self._recorder = Recorder(store, self._rules, listeners)
+        self.people = People(self._recorder)
+        self._process = process or str(this_process())
+        self._chance = chance or random.Random()
+
+    # Asking
+
+    async def get(self, task_id: TaskId) -> Task:
+        async with self._store.read() as reader:
+            return await reader.task(task_id)
+
+    async def find(self, prefix: str) -> Task:
+        """The task whose id is this, or begins with it when only one does."""
+        async with self._store.read() as reader:
+            if await reader.has_task(TaskId(prefix)):
+                return await reader.task(TaskId(prefix))
+            matches = await reader.ids_like(prefix, limit=5) if prefix else []
+            if len(matches) > 1:
+                raise AmbiguousId(prefix, [str(match) for match in matches])
+            if not matches:
+                raise TaskNotFound(prefix)
+            return await reader.task(matches[0])
+
+    async def collect_results(self, parent: TaskId) -> list[Task]:
+        """What an answer is written from: the subtree below a parent, in plan order."""
+        async with self._store.read() as reader:
+            return [
+                await reader.task(task_id)
+                for task_id in await descendants(reader, parent)
+                if (await reader.task(task_id)).kind is not Kind.IDEA
+            ]
+
+    async def events(self, after: int, limit: int = 1000) -> list[Event]:
+        async with self._store.read() as reader:
+            return await reader.events(after, limit)
+
+    # Waiting
+
+    def listen(self, agent: Agent) -> Ear:
+        """Hear of work this agent could claim; listen, then try to claim, then wait."""
+        topics = [wake_topic(phase) for role in agent.roles for phase in _WAITS_FOR[role]]
+        return self._store.bell.listen(*topics, own_fix_topic(agent.name))
+
+    def listen_for_events(self) -> Ear:
+        return self._store.bell.listen(EVENTS_TOPIC)
+
+    def listen_for_loss(self, claim: Claim) -> Ear:
+        """Hear at once when somebody in this process ends the claim."""
+        return self._store.bell.listen(lost_topic(claim.task_id, claim.fence))
+
+    # Adding
+
+    async def add(self, new: NewTask, *, parent: TaskId | None = None) -> Task:
+        """Add a root (a request or a single task), or a child of a parent already planned."""
+        async with self._store.transaction() as tx:
+            keep, _ = await self._recorder.consequences(tx)
+            born = NewTasks(tx, keep, self._rules.limits, self._chance)
+            if parent is None:
+                task = await born.add_root(new)
+            else:
+                task = await born.add_child(await tx.task(parent), new)
+            await keep.follow()
+            return await tx.task(task.id)
+
+    async def add_request(self, text: str, *, tags: Sequence[str] = ()) -> Task:
+        """Add what a person asked for; its title is the first line."""
+        title = text.strip().partition("\n")[0][:200]
+        return await self.add(
+            NewTask(title=title, description=text, kind=Kind.REQUEST, tags=tuple(tags))
+        )
+
+    async def promote(self, task_id: TaskId) -> Task:
+        """Make an idea a task to be done."""
+        async with self._store.transaction() as tx:
+            keep, _ = await self._recorder.consequences(tx)
+            before = await tx.task(task_id)
+            after = decisions.promote(before)
+            if before.parent is not None:
+                born = NewTasks(tx, keep, self._rules.limits, self._chance)
+                await born.check_parent(await tx.task(before.parent), Step.PROMOTE)
+            await keep.keep(Step.PROMOTE, before, after)
+            await keep.follow()
+            return await tx.task(task_id)
+
+    async def decompose(self, claim: Claim, plan: Sequence[NewTask]) -> list[Task]:
+        """Hand in a plan: the request waits, its children are there, in one transaction."""
+        async with self._store.transaction() as tx:
+            keep, _ = await self._recorder.consequences(tx)
+            before = await tx.task(claim.task_id)
+            after = lifecycle.decompose(before, claim.fence)
+            if any(child.kind is not Kind.IDEA for child in await tx.children(before.id)):
+                raise IllegalTransition(
+                    before.id, place_of(before), Step.DECOMPOSE, "it has a plan already"
+                )
+            born = NewTasks(tx, keep, self._rules.limits, self._chance)
+            children = await born.add_plan(after, plan)
+            ids = tuple(child.id for child in children)
+            await keep.keep(Step.DECOMPOSE, before, after, children=ids)
+            await keep.follow()
+            return [await tx.task(task_id) for task_id in ids]
+
+    # Claiming
+
+    async def claim_next(self, agent: Agent, *, roots: Roots = None) -> Claim | None:
+        """Take the next piece of work this agent may do, if any is ready."""
+        for role, phase in _CLAIMED_BY.items():
+            if role in agent.roles:
+                claim = await self._claim(agent.name, Wanted(phase=phase, roots=roots))
+                if claim is not None:
+                    return claim
+        return None
+
+    async def claim_critique(self, agent: Agent, *, roots: Roots = None) -> Claim | None:
+        """Take a critique to fix: one's own, or one that waited too long for its executor."""
+        wanted = Wanted(
+            phase=Phase.FIX,
+            roots=roots,
+            own=agent.name,
+            waited_seconds=self._rules.limits.critique_own_seconds,
+        )
+        return await self._claim(agent.name, wanted)
+
+    async def claim_close_out(self, agent: Agent, *, roots: Roots = None) -> Claim | None:
+        """Take a request or milestone whose children are all settled."""
+        return await self._claim(agent.name, Wanted(phase=Phase.CLOSE_OUT, roots=roots))
+
+    async def claim_merge(self, agent: Agent) -> Claim | None:
+        """Take accepted code to merge; from here a cancel waits for the merge."""
+        return await self._claim(agent.name, Wanted(phase=Phase.MERGE))
+
+    async def _claim(self, agent: AgentName, wanted: Wanted) -> Claim | None:
+        async with self._store.transaction() as tx:
+            before = await tx.next_claimable(wanted)
+            if before is None:
+                return None
+            keep, now = await self._recorder.consequences(tx)
+            inputs = None
+            if wanted.phase is Phase.WORK and (before.depends_on or before.parent):
+                inputs = {
+                    one.id: one.result_hash or ""
+                    for one in await effective_dependencies(tx, before)
+                }
+            holder = Holder(process=self._process, agent=agent)
+            after = lifecycle.claim(before, holder, now, self._rules, inputs)
+            after = await keep.keep(lifecycle.CLAIM_STEP[wanted.phase], before, after)
+            await keep.follow()
+            return Claim(after, wanted.phase, after.fence)
+
+    async def heartbeat(self, claims: Iterable[Claim]) -> list[Claim]:
+        """Renew the leases of these claims; returns those that are lost."""
+        async with self._store.transaction() as tx:
+            now = await tx.now()
+            lost = []
+            for claim in claims:
+                try:
+                    task = await tx.task(claim.task_id)
+                    await tx.put_task(lifecycle.renew(task, claim.fence, now, self._rules))
+                except ClaimLost:
+                    lost.append(claim)
+            return lost
+
+    # Reporting
+
+    async def iterate(self, claim: Claim, draft: str | None = None) -> Task:
+        """One working pass is over, another follows; a draft of it is kept."""
+        return await self._recorder.change(
+            claim.task_id,
+            Step.ITERATE,
+            lambda task, _: lifecycle.iterate(task, claim.fence, draft, self._rules),
+        )
+
+    async def submit(self, claim: Claim, work: Work) -> Task:
+        """Hand in a result: to the advisor when advice is due, else to whoever has to look."""
+        return await self._recorder.change(
+            claim.task_id,
+            Step.SUBMIT,
+            lambda task, now: lifecycle.submit(task, claim.fence, work, self._rules, now),
+        )
+
+    async def submit_for_review(self, claim: Claim, work: Work) -> Task:
+        """Submit where advice is due; refused where it is not."""
+        return await self._submit_if(claim, work, advised=True)
+
+    async def complete(self, claim: Claim, work: Work) -> Task:
+        """Submit where no advice is due, or close out; refused otherwise."""
+        if claim.phase is Phase.CLOSE_OUT:
+            return await self.close_out(claim, work.result)
+        return await self._submit_if(claim, work, advised=False)
+
+    async def _submit_if(self, claim: Claim, work: Work, *, advised: bool) -> Task:
+        def change(task: Task, now: float) -> Task:
+            lifecycle.hold(task, claim.fence)
+            if lifecycle.needs_advice(task, self._rules) is not advised:
+                why = "no advice is due" if advised else "advice is due first"
+                raise IllegalTransition(task.id, place_of(task), Step.SUBMIT, why)
+            return lifecycle.submit(task, claim.fence, work, self._rules, now)
+
+        return await self._recorder.change(claim.task_id, Step.SUBMIT, change)
+
+    async def add_critique(self, mail: Message, advice: Advice) -> Task:
+        """Answer the mail of a review; an answer to anything but the current one is only kept."""
+        assert mail.task is not None, "a critique answers a mail about a task"
+        assert mail.agent is not None, "a critique answers a mail that was taken"
+        async with self._store.transaction() as tx:
+            keep, now = await self._recorder.consequences(tx)
+            before = await tx.task(mail.task)
+            if mail.agent in before.worked_on_by:
+                raise OwnWork(before.id, mail.agent)
+            current = await tx.message(mail.number)
+            critique = Critique(
+                reviewer=mail.agent,
+                **advice.__dict__,
+                ts=now,
+                result_hash=mail.result_hash or "",
+                cycle=mail.cycle or 0,
+                mail=mail.number,
+                late=not _answers(current, mail.fence, before),
+            )
+            await tx.add_critique(before, critique)
+            if critique.late:
+                await keep.tell_late(before, critique)
+                return before
+            await tx.put_message(message.acknowledge(current, mail.fence))
+            after = lifecycle.add_critique(before, critique, self._rules, now)
+            await keep.keep(Step.ADD_CRITIQUE, before, after, critique=critique)
+            await keep.follow()
+            return await tx.task(before.id)
+
+    async def close_out(self, claim: Claim, answer: str) -> Task:
+        """Write the answer of a request or milestone from its settled children."""
+        async with self._store.transaction() as tx:
+            keep, now = await self._recorder.consequences(tx)
+            before = await tx.task(claim.task_id)
+            lifecycle.hold(before, claim.fence)
+            children = [one for one in await tx.children(before.id) if one.kind is not Kind.IDEA]
+            if not all(child.settled for child in children):
+                raise IllegalTransition(
+                    before.id, place_of(before), Step.CLOSE_OUT, "a child is not settled"
+                )
+            closing = lifecycle.Closing(
+                answer=answer,
+                anything_completed=any(one.status is TaskStatus.COMPLETED for one in children),
+                children=conditions.fingerprint(children),
+            )
+            after = lifecycle.close_out(before, claim.fence, closing, now)
+            await keep.keep(Step.CLOSE_OUT, before, after)
+            await keep.follow()
+            return await tx.task(before.id)
+
+    async def let_go(self, claim: Claim, because: str | None = None) -> Task:
+        """Give a claim up. With a cause it counts as an attempt; a stop or an outage has none."""
+        async with self._store.transaction() as tx:
+            before = await tx.task(claim.task_id)
+            lifecycle.hold(before, claim.fence)
+            attempt = because is not None
+            return await let_go(self._recorder, tx, before, because or "", attempt=attempt)
+
+    async def signal(self, claim: Claim, kind: Signal, question: str) -> Task:
+        """Stop with a question to a person."""
+        return await self._recorder.change(
+            claim.task_id,
+            Step.SIGNAL,
+            lambda task, _: lifecycle.signal(task, claim.fence, kind, question),
+            text=question,
+        )
+
+    async def fail(self, claim: Claim, cause: str) -> Task:
+        """Give up for good."""
+        return await self._recorder.change(
+            claim.task_id,
+            Step.FAIL,
+            lambda task, _: lifecycle.fail(task, claim.fence, cause),
+            text=cause,
+        )
+
+    async def merged(self, claim: Claim) -> Task:
+        return await self._recorder.change(
+            claim.task_id,
+            Step.MERGED,
+            lambda task, now: decisions.merged(task, claim.fence, now),
+        )
+
+    async def conflict(self, claim: Claim, text: str) -> Task:
+        """The branch does not merge; what git said goes to the executor, then to a person."""
+
+        def change(task: Task, now: float) -> Task:
+            said = decisions.decided(task, Decision.CONFLICT, now, text)
+            return decisions.conflict(task, claim.fence, said, now)
+
+        return await self._recorder.change(claim.task_id, Step.CONFLICT, change, text=text)
+
+    async def merge_failed(self, claim: Claim, cause: str) -> Task:
+        return await self._recorder.change(
+            claim.task_id,
+            Step.MERGE_FAILED,
+            lambda task, now: decisions.merge_failed(task, claim.fence, cause, now),
+            text=cause,
+        )
+
+    # Recovering
+
+    async def recover_stale_tasks(self, crew: Crew | None = None) -> list[Task]:
+        """Take back what nobody works on any more; returns the tasks it moved."""
+        return await Recovery(self._recorder).sweep(crew or Crew())
+
+
+def _answers(mail: Message, fence: int, task: Task) -> bool:
+    """The mail asks for the current review of the task and is held under this fence."""
+    return (
+        mail.status is MailStatus.TAKEN
+        and mail.fence == fence
+        and task.status is TaskStatus.REVIEW
+        and task.review_mail == mail.number
+        and task.result_hash == mail.result_hash
+        and task.critique_round + 1 == mail.cycle
+    )

@@ -1,0 +1,1 @@
+"""What tests share: a clock they own, a crew, a board on a real SQLite file."""

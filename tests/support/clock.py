@@ -1,0 +1,34 @@
+"""VirtualClock: time moves only when a test says so."""
+
+import heapq
+import itertools
+
+import anyio
+
+
+class VirtualClock:
+    def __init__(self, start: float = 1_000_000.0) -> None:
+        self._now = start
+        self._sleepers: list[tuple[float, int, anyio.Event]] = []
+        self._order = itertools.count()
+
+    def now(self) -> float:
+        return self._now
+
+    async def sleep(self, seconds: float) -> None:
+        event = anyio.Event()
+        heapq.heappush(self._sleepers, (self._now + seconds, next(self._order), event))
+        await event.wait()
+
+    def jump(self, seconds: float) -> None:
+        """Move on where nobody sleeps."""
+        self._now += seconds
+
+    async def advance(self, seconds: float) -> None:
+        """Move on and wake sleepers in order."""
+        end = self._now + seconds
+        while self._sleepers and self._sleepers[0][0] <= end:
+            self._now, _, event = heapq.heappop(self._sleepers)
+            event.set()
+            await anyio.wait_all_tasks_blocked()
+        self._now = end
