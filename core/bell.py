@@ -5,6 +5,9 @@ from collections.abc import Iterable
 
 import anyio
 
+EVENTS = "events"
+"""Rung by a store whenever new events are kept."""
+
 
 class Bell:
     """Rings carry no news: whoever wakes looks at the board. A missed ring costs one poll."""
@@ -46,6 +49,12 @@ class Ear:
         self._topics = topics
         self._heard = bell.heard(topics)
 
+    def rang(self) -> bool:
+        """Whether it rang since this was last asked; whoever acts on it looks until all is done."""
+        heard = self._bell.heard(self._topics)
+        rang, self._heard = heard != self._heard, heard
+        return rang
+
     async def wait(self, poll_seconds: float) -> bool:
         """Until a ring, or until it is time to look anyway; True when it rang."""
         if self._bell.heard(self._topics) == self._heard:
@@ -56,6 +65,4 @@ class Ear:
                     await event.wait()
             finally:
                 self._bell.leave(self._topics, event)
-        rang = self._bell.heard(self._topics) != self._heard
-        self._heard = self._bell.heard(self._topics)
-        return rang
+        return self.rang()

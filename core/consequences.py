@@ -1,21 +1,35 @@
 """Keeps a step with all that follows from it: events, mail, wake-ups, conditions elsewhere."""
 
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from core.domain import conditions, lifecycle, message
 from core.domain.critique import Critique
-from core.domain.events import EVENT_OF, FACT_OF, EventType, MailFact, NewEvent, TaskFact
-from core.domain.events import what_changed as told_changes
+from core.domain.events import EVENT_OF, EventType, NewEvent, told
+from core.domain.frozen import evolve
 from core.domain.steps import TABLE, Step, place_of
-from core.domain.task import Kind, Phase, Task, TaskId, TaskStatus
+from core.domain.task import (
+    CANCELLED,
+    COMPLETED,
+    FIX,
+    HUMAN_REVIEW,
+    MERGING,
+    PENDING,
+    REVIEW,
+    WAITING,
+    Kind,
+    Phase,
+    Task,
+    TaskId,
+    changed_fields,
+)
 from core.store.protocol import Answer, Reader, Transaction
 
 Listener = Callable[[Transaction, Task | None, Task], Awaitable[None]]
 """Adds its own records to the transaction of a step: the task before (None: new) and after."""
 
-_SETTLED_AT = frozenset({TaskStatus.HUMAN_REVIEW, TaskStatus.MERGING, TaskStatus.COMPLETED})
+_ANSWER, _IDEA = Step.ADD_CRITIQUE, Kind.IDEA
+_SETTLED_AT = frozenset({HUMAN_REVIEW, MERGING, COMPLETED})
 _SETTLING = frozenset({Step.SUBMIT, Step.ADD_CRITIQUE, Step.STALE_CRITIQUE, Step.LET_GO})
 
 
@@ -31,79 +45,67 @@ def lost_topic(task_id: TaskId, fence: int) -> str:
     return f"lost:{task_id}:{fence}"
 
 
-EVENTS_TOPIC = "events"
-
-
 class Consequences:
     """Of one step, in its transaction."""
 
-    def __init__(self, tx: Transaction, now: float, listeners: Sequence[Listener]) -> None:
+    def __init__(self, tx: Transaction, listeners: Sequence[Listener]) -> None:
         self._tx = tx
-        self._now = now
+        self._now = tx.now
         self._listeners = listeners
-        self._changed: deque[tuple[Task | None, Task]] = deque()
-        self._first: dict[TaskId, Task | None] = {}
+        self._changed: list[tuple[Task | None, Task]] = []
 
     async def add(self, task: Task) -> None:
         """Keep a new task."""
-        await self._tx.add_task(task)
+        self._tx.add_task(task)
         kind = EventType.REQUEST_ADDED if task.kind is Kind.REQUEST else EventType.TASK_ADDED
         said = {
-            "kind": task.kind,
             "title": task.title,
             "parent": task.parent,
             "depends_on": task.depends_on,
             "complexity": task.complexity,
         }
-        await self._tell(kind, task, {**told_changes(None, task), **said})
+        self._tell(kind, task, {**told(task, ("kind", "status", "round")), **said})
         await self._note(None, task)
 
     async def keep(self, step: Step, before: Task, after: Task, **said: Any) -> Task:
         """Keep one step of a task with its event and its mail."""
         if before.status is not after.status:
-            if after.status is TaskStatus.REVIEW:
+            if after.status is REVIEW:
                 after = await self._ask_for_advice(after)
                 said["mail"] = after.review_mail
-            elif before.status is TaskStatus.REVIEW and step is not Step.ADD_CRITIQUE:
+            elif before.status is REVIEW and step is not _ANSWER:
                 after = await self._withdraw(before, after)
-            elif after.status is TaskStatus.COMPLETED:
-                after = after.model_copy(update={"accepted": after.result_hash})
+            elif after.status is COMPLETED:
+                after = evolve(after, {"accepted": after.result_hash})
         if before.result is not after.result and before.accepted == before.result_hash:
-            after = await self._archive(before, after)
-        await self._tx.put_task(after)
-        changes = told_changes(before, after)
-        await self._tell(EVENT_OF[step], after, {**changes, **said})
-        if step in _SETTLING and after.status in _SETTLED_AT and "status" in changes:
-            await self._tell(EventType.TASK_SETTLED, after, {"status": after.status})
+            after = self._archive(before, after)
+        changed = changed_fields(before, after)
+        self._tx.put_task(after, changed)
+        self._tell(EVENT_OF[step], after, {**told(after, changed), **said})
+        if step in _SETTLING and after.status in _SETTLED_AT and "status" in changed:
+            self._tell(EventType.TASK_SETTLED, after, {"status": after.status})
         await self._note(before, after)
         return after
 
-    async def tell_late(self, task: Task, critique: Critique) -> None:
-        await self._tell(EventType.CRITIQUE_CAME_LATE, task, {"critique": critique})
-        self._tx.ring(EVENTS_TOPIC)
+    def tell_late(self, task: Task, critique: Critique) -> None:
+        self._tell(EventType.CRITIQUE_CAME_LATE, task, {"critique": critique})
 
-    async def tell_mail(self, kind: EventType, mail: message.Message) -> None:
-        fact = MailFact(mail=mail.number, agent=mail.agent, tries=mail.tries)
-        await self._tx.add_event(
-            NewEvent(ts=self._now, type=kind, task=mail.task, request=mail.root, data=fact)
-        )
+    def tell_mail(self, kind: EventType, mail: message.Message) -> None:
+        self._tx.add_event(mail_event(kind, mail, self._now))
 
-    async def _tell(self, kind: EventType, task: Task, data: dict[str, Any]) -> None:
-        fact = FACT_OF.get(kind, TaskFact)(**data)
-        await self._tx.add_event(
-            NewEvent(ts=self._now, type=kind, task=task.id, request=task.root, data=fact)
-        )
+    def _tell(self, kind: EventType, task: Task, data: dict[str, Any]) -> None:
+        self._tx.add_event(NewEvent(self._now, kind, task.id, task.root, data))
 
     async def _note(self, before: Task | None, after: Task) -> None:
-        self._first.setdefault(after.id, before)
         self._changed.append((before, after))
+        self._ring(before, after)
         for listener in self._listeners:
             await listener(self._tx, before, after)
 
     async def _ask_for_advice(self, task: Task) -> Task:
         mail = await self._tx.send(message.critique_request(task, self._now))
         self._tx.ring(mail_topic(mail))
-        return task.model_copy(update={"review_mail": mail.number})
+        return evolve(task, {"review_mail": mail.number})
 
     async def _withdraw(self, before: Task, after: Task) -> Task:
         """Leaving the review by any other way than an answer takes its mail back."""
@@ -111,16 +113,16 @@ class Consequences:
             mail = await self._tx.message(before.review_mail)
             if mail.status in message.OPEN:
                 withdrawn = message.withdraw(mail)
-                await self._tx.put_message(withdrawn)
-                await self.tell_mail(EventType.MAIL_WITHDRAWN, withdrawn)
-        return after.model_copy(update={"review_mail": None})
+                self._tx.put_message(withdrawn)
+                self.tell_mail(EventType.MAIL_WITHDRAWN, withdrawn)
+        return evolve(after, {"review_mail": None})
 
-    async def _archive(self, before: Task, after: Task) -> Task:
+    def _archive(self, before: Task, after: Task) -> Task:
         """A result that was accepted is kept when another replaces it."""
         if before.accepted is None or after.result_hash == before.result_hash:
             return after
         version = before.answers + 1
-        await self._tx.add_answer(
+        self._tx.add_answer(
             Answer(
                 task=before.id,
                 version=version,
@@ -130,21 +132,19 @@ class Consequences:
                 text=before.result or "",
             )
         )
-        return after.model_copy(update={"answers": version})
+        return evolve(after, {"answers": version})
 
     async def follow(self) -> None:
-        """Apply the conditions until nothing changes, then say who is to be woken."""
-        while self._changed:
-            before, after = self._changed.popleft()
-            await self._examine(after.id)
+        """Apply the conditions until nothing changes."""
+        # It grows while it is walked: what a condition changes has consequences too.
+        for before, after in self._changed:
+            if not after.stands_alone or after.status is PENDING:
+                await self._examine(after.id)
             if before is not None and conditions.matters_to_dependents(before, after):
                 for task_id in await effective_dependents(self._tx, after.id):
                     await self._examine(task_id)
             if after.parent is not None and await self._matters_to_parent(before, after):
                 await self._examine(after.parent)
-        for task_id, first in self._first.items():
-            self._ring(first, await self._tx.task(task_id))
-        self._tx.ring(EVENTS_TOPIC)
 
     async def _matters_to_parent(self, before: Task | None, after: Task) -> bool:
         if before is not None and not conditions.matters_to_parent(before, after):
@@ -152,20 +152,20 @@ class Consequences:
         assert after.parent is not None, "only asked of children"
         parent = await self._tx.task(after.parent)
         if after.settled:
-            return parent.status is TaskStatus.WAITING
-        return parent.status is not TaskStatus.WAITING or parent.claimable is not None
+            return parent.status is WAITING
+        return parent.status is not WAITING or parent.claimable is not None
 
     async def _examine(self, task_id: TaskId) -> None:
         task = await self._tx.task(task_id)
-        if task.kind is Kind.IDEA:
+        if task.kind is _IDEA:
             return
-        dependencies = await effective_dependencies(self._tx, task)
-        moved = conditions.by_dependencies(
-            task,
-            dependencies,
-            under_cancelled=bool(task.inputs) and await under_cancelled(self._tx, task),
-        )
-        children_settled = False
+        dependencies: Sequence[Task] = ()
+        if task.depends_on or task.parent is not None:
+            dependencies = await effective_dependencies(self._tx, task)
+        moved = children_settled = None
+        if dependencies:
+            above = bool(task.inputs) and await under_cancelled(self._tx, task)
+            moved = conditions.by_dependencies(task, dependencies, under_cancelled=above)
         if moved is None and task.is_container:
             moved, children_settled = await self._by_children(task)
         if moved is not None:
@@ -174,17 +174,16 @@ class Consequences:
         ready = lifecycle.claimable(
             task,
             dependencies_met=all(conditions.is_met(one, task) for one in dependencies),
-            children_settled=children_settled,
+            children_settled=bool(children_settled),
         )
         if ready is not task.claimable:
-            self._first.setdefault(task.id, task)
-            await self._tx.put_task(
-                task.model_copy(update={"claimable": ready, "version": task.version + 1})
-            )
+            marked = evolve(task, {"claimable": ready, "version": task.version + 1})
+            self._tx.put_task(marked, ("claimable", "version"))
+            self._ring(task, marked)
 
     async def _by_children(self, task: Task) -> tuple[tuple[Step, Task] | None, bool]:
         """What its children do to a parent, and whether all of them are settled."""
-        waiting = task.status is TaskStatus.WAITING
+        waiting = task.status is WAITING
         if not waiting and place_of(task) not in TABLE[Step.PARENT_OPENED]:
             return None, False
         if await self._tx.has_open_child(task.id):
@@ -195,19 +194,24 @@ class Consequences:
             return (None if restored is None else (Step.RESTORE, restored)), True
         return None, waiting
 
-    def _ring(self, first: Task | None, last: Task) -> None:
+    def _ring(self, before: Task | None, after: Task) -> None:
         """Wake who could claim it now, and who holds a claim that has ended."""
-        if first is not None and first.holder is not None and first.fence != last.fence:
-            self._tx.ring(lost_topic(first.id, first.fence))
-        if last.claimable is None or (first is not None and first.claimable is last.claimable):
+        if before is not None and before.holder is not None and before.fence != after.fence:
+            self._tx.ring(lost_topic(before.id, before.fence))
+        if after.claimable is None or (before and before.claimable is after.claimable):
             return
-        if last.claimable is Phase.FIX and last.executor is not None:
-            self._tx.ring(own_fix_topic(last.executor))
+        if after.claimable is FIX and after.executor is not None:
+            self._tx.ring(own_fix_topic(after.executor))
         else:
-            self._tx.ring(wake_topic(last.claimable))
+            self._tx.ring(wake_topic(after.claimable))
 
 
-def mail_topic(mail: message.NewMessage) -> str:
+def mail_event(kind: EventType, mail: message.Message, now: float) -> NewEvent:
+    data = {"mail": mail.number, "agent": mail.agent, "tries": mail.tries}
+    return NewEvent(now, kind, mail.task, mail.root, data)
+
+
+def mail_topic(mail: message.Message) -> str:
     return f"mail:@{mail.to_agent}" if mail.to_agent is not None else f"mail:{mail.to_role}"
 
 
@@ -246,7 +250,7 @@ async def under_cancelled(tx: Reader, task: Task) -> bool:
     parent = task.parent
     while parent is not None:
         above = await tx.task(parent)
-        if above.status is TaskStatus.CANCELLED:
+        if above.status is CANCELLED:
             return True
         parent = above.parent
     return False

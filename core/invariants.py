@@ -11,7 +11,20 @@ from core.domain.message import OPEN, MailStatus, Message, MessageKind
 from core.domain.plan import check_no_cycle
 from core.domain.rules import Rules
 from core.domain.steps import Place, place_of
-from core.domain.task import Kind, Task, TaskId, TaskStatus, Verdict, hash_of
+from core.domain.task import (
+    CANCELLED,
+    CLAIMED,
+    COMPLETED,
+    CRITIQUE,
+    HUMAN_REVIEW,
+    MERGING,
+    REVIEW,
+    Kind,
+    Task,
+    TaskId,
+    Verdict,
+    hash_of,
+)
 from core.errors import BadPlan
 from core.store.protocol import Answer, Reader, Store
 
@@ -51,7 +64,7 @@ class Picture:
         return [self.tasks[name] for name in dict.fromkeys(names) if name in self.tasks]
 
     def under_cancelled(self, task: Task) -> bool:
-        return any(one.status is TaskStatus.CANCELLED for one in self.above(task))
+        return any(one.status is CANCELLED for one in self.above(task))
 
     def counted(self, task: Task) -> list[Critique]:
         """The critiques of the current round that had an effect."""
@@ -132,7 +145,7 @@ def a_claim_is_whole_or_not_there(picture: Picture) -> Found:
         held = [task.phase, task.holder, task.agent, task.lease_until, task.claimed_at]
         if any(part is None for part in held) and any(part is not None for part in held):
             yield task.id, "has half a claim"
-        holds = task.status is TaskStatus.CLAIMED or place_of(task) is Place.MERGE_BEGUN
+        holds = task.status is CLAIMED or place_of(task) is Place.MERGE_BEGUN
         if holds is not (task.holder is not None):
             yield task.id, f"is {place_of(task)} and its holder is {task.holder}"
 
@@ -206,7 +219,7 @@ def each_acknowledged_mail_had_its_effect_once(picture: Picture) -> Found:
 
 def a_review_has_its_mail(picture: Picture) -> Found:
     for task in picture.tasks.values():
-        if task.status is TaskStatus.REVIEW:
+        if task.status is REVIEW:
             mail = picture.mail.get(task.review_mail or 0)
             if mail is None or mail.status not in (*OPEN, MailStatus.DEAD):
                 yield task.id, "is in review and nobody is asked for advice"
@@ -258,7 +271,7 @@ def parents_and_children_agree(picture: Picture) -> Found:
             yield task.id, "has open children and the store's index disagrees"
         if task.is_container and task.planned and not task.settled and not children:
             yield task.id, "was planned and has no children"
-        if is_open and task.settled and task.status is not TaskStatus.CANCELLED:
+        if is_open and task.settled and task.status is not CANCELLED:
             yield task.id, f"is {task.status} and has an open child"
         if children and not task.is_container:
             yield task.id, f"is a {task.kind} and has children"
@@ -322,11 +335,11 @@ def hashes_match(picture: Picture) -> Found:
 
 
 def finished_work_has_a_result(picture: Picture) -> Found:
-    needs_result = (TaskStatus.REVIEW, TaskStatus.CRITIQUE, TaskStatus.HUMAN_REVIEW)
+    needs_result = (REVIEW, CRITIQUE, HUMAN_REVIEW)
     for task in picture.tasks.values():
-        if task.status in (*needs_result, TaskStatus.MERGING) and task.result is None:
+        if task.status in (*needs_result, MERGING) and task.result is None:
             yield task.id, f"is {task.status} and has no result"
-        if task.status is TaskStatus.COMPLETED:
+        if task.status is COMPLETED:
             if task.result is None or task.accepted != task.result_hash:
                 yield task.id, "is completed and its result was not accepted"
             if task.completed_at is None:
@@ -360,7 +373,7 @@ def counters_stay_in_their_limits(picture: Picture) -> Found:
             yield task.id, f"has {task.round_iterations} of {task.iterations} iterations"
         if not 0 <= task.critique_round <= max(task.max_cycles, 1):
             yield task.id, f"has {task.critique_round} critiques in a round"
-        if task.needs_attention and task.status not in (TaskStatus.COMPLETED, TaskStatus.MERGING):
+        if task.needs_attention and task.status not in (COMPLETED, MERGING):
             yield task.id, f"needs attention and is {task.status}"
         if task.merged and not task.code:
             yield task.id, "is merged and is no code"

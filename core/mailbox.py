@@ -1,13 +1,14 @@
 """Mailbox: send, receive, give back; mail is stored, and handled at least once."""
 
 from core.bell import Ear
-from core.consequences import EVENTS_TOPIC, mail_topic
+from core.consequences import mail_event, mail_topic
 from core.domain import message
 from core.domain.agent import Agent
-from core.domain.events import EventType, MailFact, NewEvent
+from core.domain.events import EventType
+from core.domain.frozen import evolve
 from core.domain.lifecycle import Holder
 from core.domain.limits import Limits
-from core.domain.message import MailStatus, Message, NewMessage
+from core.domain.message import MailStatus, Message
 from core.errors import MailLost
 from core.process import surely_dead, this_process
 from core.store.protocol import Store, Transaction
@@ -26,11 +27,11 @@ class Mailbox:
         topics = [f"mail:{role}" for role in agent.roles]
         return self._store.bell.listen(*topics, f"mail:@{agent.name}")
 
-    async def send(self, new: NewMessage) -> Message:
+    async def send(self, new: Message) -> Message:
         async with self._store.transaction() as tx:
-            sent = await tx.send(new.model_copy(update={"created": await tx.now()}))
+            sent = await tx.send(evolve(new, {"created": tx.now}))
             tx.ring(mail_topic(sent))
-            await self._tell(tx, EventType.MAIL_SENT, sent)
+            self._tell(tx, EventType.MAIL_SENT, sent)
             return sent
 
     async def receive(self, agent: Agent) -> Message | None:
@@ -40,25 +41,25 @@ class Mailbox:
             if found is None:
                 return None
             holder = Holder(process=self._process, agent=agent.name)
-            taken = message.take(found, holder, await tx.now(), self._limits)
-            await tx.put_message(taken)
-            await self._tell(tx, EventType.MAIL_TAKEN, taken)
+            taken = message.take(found, holder, tx.now, self._limits)
+            tx.put_message(taken)
+            self._tell(tx, EventType.MAIL_TAKEN, taken)
             return taken
 
     async def heartbeat(self, mail: Message) -> Message:
         """Renew the lease of a taken mail."""
         async with self._store.transaction() as tx:
             current = await tx.message(mail.number)
-            renewed = message.renew(current, mail.fence, await tx.now(), self._limits)
-            await tx.put_message(renewed)
+            renewed = message.renew(current, mail.fence, tx.now, self._limits)
+            tx.put_message(renewed)
             return renewed
 
     async def acknowledge(self, mail: Message) -> Message:
         """Handled, and nothing on the board had to change with it."""
         async with self._store.transaction() as tx:
             done = message.acknowledge(await tx.message(mail.number), mail.fence)
-            await tx.put_message(done)
-            await self._tell(tx, EventType.MAIL_ACKNOWLEDGED, done)
+            tx.put_message(done)
+            self._tell(tx, EventType.MAIL_ACKNOWLEDGED, done)
             return done
 
     async def give_back(self, mail: Message, *, counted: bool = True) -> Message:
@@ -66,7 +67,7 @@ class Mailbox:
         async with self._store.transaction() as tx:
             current = await tx.message(mail.number)
             message.hold(current, mail.fence)
-            return await self._returned(tx, current, counted=counted)
+            return self._returned(tx, current, counted=counted)
 
     async def dead_letters(self) -> list[Message]:
         async with self._store.read() as reader:
@@ -76,7 +77,7 @@ class Mailbox:
         """Take back mail whose holder went silent."""
         async with self._store.read() as reader:
             taken = await reader.messages(MailStatus.TAKEN)
-            now = await reader.now()
+            now = reader.now
         silent = [mail for mail in taken if _is_silent(mail, now)]
         return [mail for found in silent if (mail := await self._take_back(found)) is not None]
 
@@ -87,26 +88,22 @@ class Mailbox:
                 message.hold(current, mail.fence)
             except MailLost:
                 return None
-            if not _is_silent(current, await tx.now()):
+            if not _is_silent(current, tx.now):
                 return None
-            return await self._returned(tx, current, counted=True)
+            return self._returned(tx, current, counted=True)
 
-    async def _returned(self, tx: Transaction, mail: Message, *, counted: bool) -> Message:
+    def _returned(self, tx: Transaction, mail: Message, *, counted: bool) -> Message:
         back = message.give_back(mail, self._limits, counted=counted)
-        await tx.put_message(back)
+        tx.put_message(back)
         if back.status is MailStatus.DEAD:
-            await self._tell(tx, EventType.MAIL_DIED, back)
+            self._tell(tx, EventType.MAIL_DIED, back)
         else:
             tx.ring(mail_topic(back))
-            await self._tell(tx, EventType.MAIL_RETURNED, back)
+            self._tell(tx, EventType.MAIL_RETURNED, back)
         return back
 
-    async def _tell(self, tx: Transaction, kind: EventType, mail: Message) -> None:
-        fact = MailFact(mail=mail.number, agent=mail.agent, tries=mail.tries)
-        await tx.add_event(
-            NewEvent(ts=await tx.now(), type=kind, task=mail.task, request=mail.root, data=fact)
-        )
-        tx.ring(EVENTS_TOPIC)
+    def _tell(self, tx: Transaction, kind: EventType, mail: Message) -> None:
+        tx.add_event(mail_event(kind, mail, tx.now))
 
 
 def _is_silent(mail: Message, now: float) -> bool:

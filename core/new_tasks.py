@@ -4,6 +4,7 @@ import random
 from collections.abc import Sequence
 
 from core.consequences import Consequences, under_cancelled
+from core.domain.frozen import evolve
 from core.domain.limits import Limits
 from core.domain.plan import (
     NewTask,
@@ -45,7 +46,7 @@ class NewTasks:
                 raise BadPlan(f"{new.title!r} depends on {task_id!r}, which is not on the board")
             if (await self._tx.task(task_id)).parent is not None:
                 raise BadPlan(f"{new.title!r} depends on {task_id!r}, a part of a request")
-        at = Placing(id=await self._free_id(), parent=None, rank="", now=await self._tx.now())
+        at = Placing(id=await self._free_id(), parent=None, rank="", now=self._tx.now)
         task = placed(new, at, depends_on, self._limits)
         await self._keep.add(task)
         return task
@@ -71,7 +72,7 @@ class NewTasks:
 
     async def _create(self, parent: Task, plan: Sequence[NewTask], *, first: int) -> list[Task]:
         check_plan(plan, await self._tx.count_family(parent.root), self._limits)
-        now = await self._tx.now()
+        now = self._tx.now
         ids = [await self._free_id() for _ in plan]
         if len(set(ids)) < len(ids):
             return await self._create(parent, plan, first=first)
@@ -86,7 +87,7 @@ class NewTasks:
             family |= born
             for new, task_id in zip(plan, ids, strict=True):
                 depends_on = tuple(resolved(new, keys, family))
-                born[task_id] = born[task_id].model_copy(update={"depends_on": depends_on})
+                born[task_id] = evolve(born[task_id], {"depends_on": depends_on})
             check_no_cycle((family | born).values())
         for task in born.values():
             await self._keep.add(task)

@@ -5,8 +5,18 @@ from collections.abc import Sequence
 from core.consequences import Consequences, descendants, effective_dependents, under_cancelled
 from core.domain import decisions, lifecycle
 from core.domain.feedback import Decision, Feedback, RedoOption
+from core.domain.frozen import evolve
 from core.domain.steps import Place, Step, allow, place_of
-from core.domain.task import Kind, Phase, Task, TaskId, TaskStatus, hash_of
+from core.domain.task import (
+    CANCELLED,
+    COMPLETED,
+    FAILED,
+    WORK,
+    Kind,
+    Task,
+    TaskId,
+    hash_of,
+)
 from core.errors import IllegalTransition
 from core.recorder import Recorder
 from core.store.protocol import Answer, Transaction
@@ -19,7 +29,7 @@ class People:
     async def approve(self, task_id: TaskId, text: str = "") -> Task:
         """Accept finished work, or take note of what needed attention."""
         async with self._recorder.store.transaction() as tx:
-            keep, now = await self._recorder.consequences(tx)
+            keep, now = self._recorder.consequences(tx), tx.now
             before = await tx.task(task_id)
             after = decisions.approve(before, now)
             said = decisions.decided(before, Decision.APPROVED, now, text)
@@ -33,7 +43,7 @@ class People:
     async def reject(self, task_id: TaskId, text: str = "") -> Task:
         """Refuse finished work; it rests until somebody reopens or cancels it."""
         async with self._recorder.store.transaction() as tx:
-            keep, now = await self._recorder.consequences(tx)
+            keep, now = self._recorder.consequences(tx), tx.now
             before = await tx.task(task_id)
             said = decisions.decided(before, Decision.REJECTED, now, text)
             after = decisions.reject(before, said)
@@ -43,7 +53,7 @@ class People:
     async def revoke(self, task_id: TaskId) -> Task:
         """Look, after all, at work that was accepted without a person."""
         async with self._recorder.store.transaction() as tx:
-            keep, now = await self._recorder.consequences(tx)
+            keep, now = self._recorder.consequences(tx), tx.now
             before = await tx.task(task_id)
             cancelled = await under_cancelled(tx, before)
             after = decisions.revoke(before, under_cancelled=cancelled)
@@ -62,7 +72,7 @@ class People:
     ) -> Task:
         """Have a task done again, or an answer written again, with what to change."""
         async with self._recorder.store.transaction() as tx:
-            keep, now = await self._recorder.consequences(tx)
+            keep, now = self._recorder.consequences(tx), tx.now
             before = await tx.task(task_id)
             said = Feedback(
                 iteration=before.iterations,
@@ -86,7 +96,7 @@ class People:
         """Whoever builds on the old result stops, at no cost to their attempts."""
         for task_id in await effective_dependents(tx, redone.id):
             dependent = await tx.task(task_id)
-            if dependent.phase is Phase.WORK:
+            if dependent.phase is WORK:
                 after = lifecycle.let_go(dependent, self._recorder.rules, now, attempt=False)
                 await keep.keep(Step.LET_GO, dependent, after, text=f"{redone.id} is redone")
 
@@ -99,7 +109,7 @@ class People:
     async def reopen(self, task_id: TaskId, text: str = "") -> Task:
         """Take up what was deferred or rejected, or answer the question it is blocked on."""
         async with self._recorder.store.transaction() as tx:
-            keep, now = await self._recorder.consequences(tx)
+            keep, now = self._recorder.consequences(tx), tx.now
             before = await tx.task(task_id)
             question = place_of(before) is Place.BLOCKED_QUESTION
             decision = Decision.ANSWERED if question else Decision.REOPENED
@@ -111,7 +121,7 @@ class People:
     async def retry(self, task_id: TaskId, *, budget_raised: bool = False) -> Task:
         """Try again what failed, or go on after a stop by the budget once that was raised."""
         async with self._recorder.store.transaction() as tx:
-            keep, _ = await self._recorder.consequences(tx)
+            keep = self._recorder.consequences(tx)
             before = await tx.task(task_id)
             if place_of(before) is Place.BLOCKED_BUDGET:
                 allow(before, Step.RETRY, when=budget_raised, why="raise its budget first")
@@ -125,7 +135,7 @@ class People:
         after = decisions.retry(before, under_cancelled=cancelled)
         if place_of(before) is Place.NOTHING_COMPLETED:
             children = await tx.children(before.id)
-            failed = [child for child in children if child.status is TaskStatus.FAILED]
+            failed = [child for child in children if child.status is FAILED]
             if not failed:
                 raise IllegalTransition(
                     before.id, place_of(before), Step.RETRY, "none of its tasks has failed"
@@ -137,12 +147,12 @@ class People:
     async def cancel(self, task_id: TaskId) -> Task:
         """Go on without it and all that lies below it; what is completed stays."""
         async with self._recorder.store.transaction() as tx:
-            keep, now = await self._recorder.consequences(tx)
+            keep, now = self._recorder.consequences(tx), tx.now
             before = await tx.task(task_id)
             await keep.keep(Step.CANCEL, before, decisions.cancel(before, now))
             for below in await descendants(tx, task_id):
                 child = await tx.task(below)
-                if child.status not in (TaskStatus.COMPLETED, TaskStatus.CANCELLED):
+                if child.status not in (COMPLETED, CANCELLED):
                     await keep.keep(Step.CANCEL, child, decisions.cancel(child, now))
             await keep.follow()
             return await tx.task(task_id)
@@ -156,11 +166,11 @@ class People:
     async def partial_answer(self, task_id: TaskId, text: str) -> Task:
         """Keep one honest answer, once per stop, from what there is when the budget is spent."""
         async with self._recorder.store.transaction() as tx:
-            keep, now = await self._recorder.consequences(tx)
+            keep, now = self._recorder.consequences(tx), tx.now
             before = await tx.task(task_id)
             after = decisions.partial_answer(before)
             version = before.answers + 1
-            await tx.add_answer(
+            tx.add_answer(
                 Answer(
                     task=task_id,
                     version=version,
@@ -170,7 +180,7 @@ class People:
                     text=text,
                 )
             )
-            after = after.model_copy(update={"answers": version})
+            after = evolve(after, {"answers": version})
             await keep.keep(Step.PARTIAL_ANSWER, before, after)
             await keep.follow()
             return await tx.task(task_id)
@@ -179,6 +189,6 @@ class People:
         self, tx: Transaction, keep: Consequences, task_id: TaskId, said: Feedback
     ) -> Task:
         """Keep a decision's place in the task's history, and what follows from it."""
-        await tx.add_feedback(task_id, said)
+        tx.add_feedback(task_id, said)
         await keep.follow()
         return await tx.task(task_id)

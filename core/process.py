@@ -1,5 +1,6 @@
 """Who this process is, and whether another one on this host still lives."""
 
+import hashlib
 import os
 import platform
 from dataclasses import dataclass
@@ -58,9 +59,14 @@ def _started(pid: int) -> str:
 @cache
 def _this_host() -> tuple[str, str, str]:
     # Images of containers share a machine id, so the host's name belongs to it.
-    host = platform.node().replace("/", "_")
-    machine = f"{_read('/etc/machine-id')}.{host}"
-    return machine, _read("/proc/sys/kernel/random/boot_id"), _namespace()
+    machine = _short(f"{_read('/etc/machine-id')} {platform.node()}")
+    boot = _read("/proc/sys/kernel/random/boot_id")
+    return machine, boot if boot == UNKNOWN else _short(boot), _namespace()
+
+
+def _short(name: str) -> str:
+    """Every claim carries these names, so they are kept short."""
+    return hashlib.sha256(name.encode()).hexdigest()[:12]
 
 
 def this_process() -> ProcessId:

@@ -16,18 +16,17 @@ class Recorder:
         self.rules = rules
         self._listeners = tuple(listeners)
 
-    async def consequences(self, tx: Transaction) -> tuple[Consequences, float]:
-        """What keeps the steps of this transaction, and the time they happen at."""
-        now = await tx.now()
-        return Consequences(tx, now, self._listeners), now
+    def consequences(self, tx: Transaction) -> Consequences:
+        """What keeps the steps of this transaction."""
+        return Consequences(tx, self._listeners)
 
     async def change(
         self, task_id: TaskId, step: Step, change: Callable[[Task, float], Task], **said: Any
     ) -> Task:
         """A step of one task that needs to look at no other."""
         async with self.store.transaction() as tx:
-            keep, now = await self.consequences(tx)
+            keep = self.consequences(tx)
             before = await tx.task(task_id)
-            await keep.keep(step, before, change(before, now), **said)
+            await keep.keep(step, before, change(before, tx.now), **said)
             await keep.follow()
             return await tx.task(task_id)

@@ -5,9 +5,17 @@ from collections.abc import Callable
 from core.consequences import wake_topic
 from core.domain import lifecycle
 from core.domain.agent import Crew
-from core.domain.message import MailStatus
+from core.domain.frozen import evolve
+from core.domain.message import MailStatus, Message
 from core.domain.steps import Place, Step, place_of
-from core.domain.task import Phase, Task, TaskId, TaskStatus
+from core.domain.task import (
+    CRITIQUE,
+    FIX,
+    MERGE,
+    REVIEW,
+    Task,
+    TaskId,
+)
 from core.process import surely_dead
 from core.recorder import Recorder
 from core.store.protocol import Transaction
@@ -19,7 +27,7 @@ async def let_go(
     recorder: Recorder, tx: Transaction, before: Task, because: str, *, attempt: bool
 ) -> Task:
     """Return a claimed task; while its request's budget is spent that costs no attempt."""
-    keep, now = await recorder.consequences(tx)
+    keep, now = recorder.consequences(tx), tx.now
     root = await tx.task(before.root)
     paused = root.id != before.id and place_of(root) is Place.BLOCKED_BUDGET
     after = lifecycle.let_go(before, recorder.rules, now, attempt=attempt and not paused)
@@ -37,10 +45,16 @@ class Recovery:
 
     async def sweep(self, crew: Crew) -> list[Task]:
         async with self._recorder.store.read() as reader:
-            now = await reader.now()
+            now = reader.now
             held = [task for task in await reader.held() if self._is_over(task, now)]
-            advised = await reader.messages(MailStatus.QUEUED, MailStatus.DEAD)
-            reviews = [mail.task for mail in advised if mail.task is not None]
+            asked = await reader.messages(MailStatus.QUEUED, MailStatus.DEAD)
+            reviews = [
+                mail.task
+                for mail in asked
+                if mail.task
+                and _needs_a_look(mail, crew)
+                and (await reader.task(mail.task)).review_mail == mail.number
+            ]
             critiques = [task.id for task in await reader.to_be_fixed()] if crew.agents else []
         moved = [await self._end_claim(task.id) for task in held]
         moved += [await self._watch_review(task_id, crew) for task_id in reviews]
@@ -52,7 +66,7 @@ class Recovery:
         return _is_abandoned(task, now) or self._is_overdue(task, now)
 
     def _is_overdue(self, task: Task, now: float) -> bool:
-        if task.claimed_at is None or task.phase is None or task.phase is Phase.MERGE:
+        if task.claimed_at is None or task.phase is None or task.phase is MERGE:
             return False
         return now >= task.claimed_at + self._limits.timeout_seconds(task.type, task.phase)
 
@@ -60,11 +74,11 @@ class Recovery:
         """A lost lease is an attempt; a claim that lives too long is timed out."""
         async with self._recorder.store.transaction() as tx:
             before = await tx.task(task_id)
-            now = await tx.now()
+            now = tx.now
             if before.holder is None:
                 return None
             if self._is_overdue(before, now):
-                keep, _ = await self._recorder.consequences(tx)
+                keep = self._recorder.consequences(tx)
                 await keep.keep(Step.TIMEOUT, before, lifecycle.timeout(before))
                 await keep.follow()
                 return await tx.task(task_id)
@@ -78,17 +92,17 @@ class Recovery:
         """A review nobody can answer goes to a person."""
         async with self._recorder.store.transaction() as tx:
             before = await tx.task(task_id)
-            if before.status is not TaskStatus.REVIEW or before.review_mail is None:
+            if before.status is not REVIEW or before.review_mail is None:
                 return None
             mail = await tx.message(before.review_mail)
             waited = before
             if mail.status is not MailStatus.DEAD:
                 if not crew.agents or crew.may_advise(before.worked_on_by):
                     return None
-                waited = await self._watched(tx, before)
+                waited = self._watched(tx, before)
                 if waited.waited_idle_seconds < self._limits.no_advice_seconds:
                     return None
-            keep, _ = await self._recorder.consequences(tx)
+            keep = self._recorder.consequences(tx)
             await keep.keep(Step.NO_ADVICE, waited, lifecycle.no_advice(waited))
             await keep.follow()
             return await tx.task(task_id)
@@ -98,34 +112,42 @@ class Recovery:
         async with self._recorder.store.transaction() as tx:
             before = await tx.task(task_id)
             root = await tx.task(before.root)
-            if before.status is not TaskStatus.CRITIQUE or place_of(root) is Place.BLOCKED_BUDGET:
+            if before.status is not CRITIQUE or place_of(root) is Place.BLOCKED_BUDGET:
                 return None
-            waited = await self._watched(tx, before)
+            waited = self._watched(tx, before)
             if waited.waited_idle_seconds < self._limits.critique_forced_seconds:
                 return None
-            keep, now = await self._recorder.consequences(tx)
+            keep, now = self._recorder.consequences(tx), tx.now
             after = lifecycle.stale_critique(waited, self._recorder.rules, now)
             await keep.keep(Step.STALE_CRITIQUE, waited, after)
             await keep.follow()
             return await tx.task(task_id)
 
-    async def _watched(self, tx: Transaction, task: Task) -> Task:
+    def _watched(self, tx: Transaction, task: Task) -> Task:
         """Count the time since the last look; a longer gap was a time in which nobody ran."""
-        now = await tx.now()
+        now = tx.now
         gap = 0.0 if task.watched_at is None else now - task.watched_at
         counted = gap if gap <= self._limits.lease_seconds else 0.0
-        watched = task.model_copy(
-            update={
+        watched = evolve(
+            task,
+            {
                 "watched_at": now,
                 "waited_idle_seconds": task.waited_idle_seconds + counted,
                 "version": task.version + 1,
-            }
+            },
         )
-        await tx.put_task(watched)
+        tx.put_task(watched, ("watched_at", "waited_idle_seconds", "version"))
         own = self._limits.critique_own_seconds
         if task.waited_idle_seconds < own <= watched.waited_idle_seconds:
-            tx.ring(wake_topic(Phase.FIX))
+            tx.ring(wake_topic(FIX))
         return watched
+
+
+def _needs_a_look(mail: Message, crew: Crew) -> bool:
+    """A dead letter, or one that nobody who runs now may take."""
+    if mail.status is MailStatus.DEAD:
+        return True
+    return bool(crew.agents) and not crew.may_advise(mail.not_for)
 
 
 def _is_abandoned(task: Task, now: float) -> bool:

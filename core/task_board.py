@@ -2,11 +2,10 @@
 
 import random
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from core.bell import Ear
+from core.bell import EVENTS, Ear
 from core.consequences import (
-    EVENTS_TOPIC,
     Listener,
     descendants,
     effective_dependencies,
@@ -24,7 +23,21 @@ from core.domain.message import MailStatus, Message
 from core.domain.plan import NewTask
 from core.domain.rules import Rules
 from core.domain.steps import Step, place_of
-from core.domain.task import AgentName, Kind, Phase, Signal, Task, TaskId, TaskStatus
+from core.domain.task import (
+    CLOSE_OUT,
+    COMPLETED,
+    FIX,
+    MERGE,
+    PLAN,
+    REVIEW,
+    WORK,
+    AgentName,
+    Kind,
+    Phase,
+    Signal,
+    Task,
+    TaskId,
+)
 from core.errors import AmbiguousId, ClaimLost, IllegalTransition, OwnWork, TaskNotFound
 from core.new_tasks import NewTasks
 from core.people import People
@@ -33,18 +46,17 @@ from core.recorder import Recorder
 from core.recovery import Recovery, let_go
 from core.store.protocol import Store, Wanted
 
-_CLAIMED_BY = {Role.PLANNER: Phase.PLAN, Role.EXECUTOR: Phase.WORK}
+_CLAIMED_BY = {Role.PLANNER: PLAN, Role.EXECUTOR: WORK}
 _WAITS_FOR = {
-    Role.PLANNER: (Phase.PLAN, Phase.CLOSE_OUT),
-    Role.EXECUTOR: (Phase.WORK, Phase.FIX),
+    Role.PLANNER: (PLAN, CLOSE_OUT),
+    Role.EXECUTOR: (WORK, FIX),
     Role.ADVISOR: (),
 }
 Roots = frozenset[TaskId] | None
 """Only work of these roots; None for all."""
 
 
-@dataclass(frozen=True)
-class Claim:
+class Claim(NamedTuple):
     """A task in somebody's hands: every write under it names its fence."""
 
     task: Task
@@ -113,8 +125,12 @@ class TaskBoard:
         topics = [wake_topic(phase) for role in agent.roles for phase in _WAITS_FOR[role]]
         return self._store.bell.listen(*topics, own_fix_topic(agent.name))
 
+    def listen_for_fixes(self, agent: Agent) -> Ear:
+        """Hear of critiques this agent could claim, so that it need not look each time."""
+        return self._store.bell.listen(wake_topic(FIX), own_fix_topic(agent.name))
+
     def listen_for_events(self) -> Ear:
-        return self._store.bell.listen(EVENTS_TOPIC)
+        return self._store.bell.listen(EVENTS)
 
     def listen_for_loss(self, claim: Claim) -> Ear:
         """Hear at once when somebody in this process ends the claim."""
@@ -125,7 +141,7 @@ class TaskBoard:
     async def add(self, new: NewTask, *, parent: TaskId | None = None) -> Task:
         """Add a root (a request or a single task), or a child of a parent already planned."""
         async with self._store.transaction() as tx:
-            keep, _ = await self._recorder.consequences(tx)
+            keep = self._recorder.consequences(tx)
             born = NewTasks(tx, keep, self._rules.limits, self._chance)
             if parent is None:
                 task = await born.add_root(new)
@@ -144,7 +160,7 @@ class TaskBoard:
     async def promote(self, task_id: TaskId) -> Task:
         """Make an idea a task to be done."""
         async with self._store.transaction() as tx:
-            keep, _ = await self._recorder.consequences(tx)
+            keep = self._recorder.consequences(tx)
             before = await tx.task(task_id)
             after = decisions.promote(before)
             if before.parent is not None:
@@ -157,7 +173,7 @@ class TaskBoard:
     async def decompose(self, claim: Claim, plan: Sequence[NewTask]) -> list[Task]:
         """Hand in a plan: the request waits, its children are there, in one transaction."""
         async with self._store.transaction() as tx:
-            keep, _ = await self._recorder.consequences(tx)
+            keep = self._recorder.consequences(tx)
             before = await tx.task(claim.task_id)
             after = lifecycle.decompose(before, claim.fence)
             if any(child.kind is not Kind.IDEA for child in await tx.children(before.id)):
@@ -185,7 +201,7 @@ class TaskBoard:
     async def claim_critique(self, agent: Agent, *, roots: Roots = None) -> Claim | None:
         """Take a critique to fix: one's own, or one that waited too long for its executor."""
         wanted = Wanted(
-            phase=Phase.FIX,
+            phase=FIX,
             roots=roots,
             own=agent.name,
             waited_seconds=self._rules.limits.critique_own_seconds,
@@ -194,20 +210,20 @@ class TaskBoard:
 
     async def claim_close_out(self, agent: Agent, *, roots: Roots = None) -> Claim | None:
         """Take a request or milestone whose children are all settled."""
-        return await self._claim(agent.name, Wanted(phase=Phase.CLOSE_OUT, roots=roots))
+        return await self._claim(agent.name, Wanted(phase=CLOSE_OUT, roots=roots))
 
     async def claim_merge(self, agent: Agent) -> Claim | None:
         """Take accepted code to merge; from here a cancel waits for the merge."""
-        return await self._claim(agent.name, Wanted(phase=Phase.MERGE))
+        return await self._claim(agent.name, Wanted(phase=MERGE))
 
     async def _claim(self, agent: AgentName, wanted: Wanted) -> Claim | None:
         async with self._store.transaction() as tx:
             before = await tx.next_claimable(wanted)
             if before is None:
                 return None
-            keep, now = await self._recorder.consequences(tx)
+            keep, now = self._recorder.consequences(tx), tx.now
             inputs = None
-            if wanted.phase is Phase.WORK and (before.depends_on or before.parent):
+            if wanted.phase is WORK and (before.depends_on or before.parent):
                 inputs = {
                     one.id: one.result_hash or ""
                     for one in await effective_dependencies(tx, before)
@@ -221,12 +237,13 @@ class TaskBoard:
     async def heartbeat(self, claims: Iterable[Claim]) -> list[Claim]:
         """Renew the leases of these claims; returns those that are lost."""
         async with self._store.transaction() as tx:
-            now = await tx.now()
+            now = tx.now
             lost = []
             for claim in claims:
                 try:
                     task = await tx.task(claim.task_id)
-                    await tx.put_task(lifecycle.renew(task, claim.fence, now, self._rules))
+                    renewed = lifecycle.renew(task, claim.fence, now, self._rules)
+                    tx.put_task(renewed, ("lease_until", "version"))
                 except ClaimLost:
                     lost.append(claim)
             return lost
@@ -255,7 +272,7 @@ class TaskBoard:
 
     async def complete(self, claim: Claim, work: Work) -> Task:
         """Submit where no advice is due, or close out; refused otherwise."""
-        if claim.phase is Phase.CLOSE_OUT:
+        if claim.phase is CLOSE_OUT:
             return await self.close_out(claim, work.result)
         return await self._submit_if(claim, work, advised=False)
 
@@ -274,7 +291,7 @@ class TaskBoard:
         assert mail.task is not None, "a critique answers a mail about a task"
         assert mail.agent is not None, "a critique answers a mail that was taken"
         async with self._store.transaction() as tx:
-            keep, now = await self._recorder.consequences(tx)
+            keep, now = self._recorder.consequences(tx), tx.now
             before = await tx.task(mail.task)
             if mail.agent in before.worked_on_by:
                 raise OwnWork(before.id, mail.agent)
@@ -288,11 +305,11 @@ class TaskBoard:
                 mail=mail.number,
                 late=not _answers(current, mail.fence, before),
             )
-            await tx.add_critique(before, critique)
+            tx.add_critique(before, critique)
             if critique.late:
-                await keep.tell_late(before, critique)
+                keep.tell_late(before, critique)
                 return before
-            await tx.put_message(message.acknowledge(current, mail.fence))
+            tx.put_message(message.acknowledge(current, mail.fence))
             after = lifecycle.add_critique(before, critique, self._rules, now)
             await keep.keep(Step.ADD_CRITIQUE, before, after, critique=critique)
             await keep.follow()
@@ -301,7 +318,7 @@ class TaskBoard:
     async def close_out(self, claim: Claim, answer: str) -> Task:
         """Write the answer of a request or milestone from its settled children."""
         async with self._store.transaction() as tx:
-            keep, now = await self._recorder.consequences(tx)
+            keep, now = self._recorder.consequences(tx), tx.now
             before = await tx.task(claim.task_id)
             lifecycle.hold(before, claim.fence)
             children = [one for one in await tx.children(before.id) if one.kind is not Kind.IDEA]
@@ -311,7 +328,7 @@ class TaskBoard:
                 )
             closing = lifecycle.Closing(
                 answer=answer,
-                anything_completed=any(one.status is TaskStatus.COMPLETED for one in children),
+                anything_completed=any(one.status is COMPLETED for one in children),
                 children=conditions.fingerprint(children),
             )
             after = lifecycle.close_out(before, claim.fence, closing, now)
@@ -381,7 +398,7 @@ def _answers(mail: Message, fence: int, task: Task) -> bool:
     return (
         mail.status is MailStatus.TAKEN
         and mail.fence == fence
-        and task.status is TaskStatus.REVIEW
+        and task.status is REVIEW
         and task.review_mail == mail.number
         and task.result_hash == mail.result_hash
         and task.critique_round + 1 == mail.cycle

@@ -6,19 +6,26 @@ from collections.abc import Iterable, Sequence
 from core.domain.decisions import new_round
 from core.domain.lifecycle import unclaimed
 from core.domain.steps import TABLE, Place, Step, moved, place_of
-from core.domain.task import Kind, Reason, Task, TaskStatus
+from core.domain.task import (
+    BLOCKED,
+    COMPLETED,
+    FAILED,
+    PENDING,
+    WAITING,
+    Kind,
+    Reason,
+    Task,
+)
 
 
 def is_met(dependency: Task, dependent: Task) -> bool:
     """Completed, and merged where both are code."""
-    return dependency.status is TaskStatus.COMPLETED and not _unmerged(dependency, dependent)
+    return dependency.status is COMPLETED and not _unmerged(dependency, dependent)
 
 
 def is_lost(dependency: Task, dependent: Task) -> bool:
     """Nothing will come of it for this dependent, unless a person steps in."""
-    return dependency.lost or (
-        dependency.status is TaskStatus.COMPLETED and _unmerged(dependency, dependent)
-    )
+    return dependency.lost or (dependency.status is COMPLETED and _unmerged(dependency, dependent))
 
 
 def _unmerged(dependency: Task, dependent: Task) -> bool:
@@ -28,7 +35,7 @@ def _unmerged(dependency: Task, dependent: Task) -> bool:
 def is_stale(task: Task, dependencies: Iterable[Task]) -> bool:
     """Built on a result that a completed dependency has replaced."""
     return any(
-        dependency.status is TaskStatus.COMPLETED
+        dependency.status is COMPLETED
         and dependency.id in task.inputs
         and task.inputs[dependency.id] != dependency.result_hash
         for dependency in dependencies
@@ -42,10 +49,10 @@ def by_dependencies(
     place = place_of(task)
     if place is Place.PENDING and any(is_lost(one, task) for one in dependencies):
         step = Step.DEPENDENCY_LOST
-        return step, moved(task, step, status=TaskStatus.BLOCKED, reason=Reason.DEPENDENCY)
+        return step, moved(task, step, status=BLOCKED, reason=Reason.DEPENDENCY)
     if place is Place.BLOCKED_DEPENDENCY and not any(is_lost(one, task) for one in dependencies):
         step = Step.DEPENDENCY_BACK
-        return step, moved(task, step, status=TaskStatus.PENDING, reason=None)
+        return step, moved(task, step, status=PENDING, reason=None)
     if (
         place in TABLE[Step.STALE]
         and task.kind is Kind.TASK
@@ -66,7 +73,7 @@ def opened(task: Task) -> Task | None:
         task,
         Step.PARENT_OPENED,
         **unclaimed(task),
-        status=TaskStatus.WAITING,
+        status=WAITING,
         reason=None,
         came_from=None,
         attempts=0,
@@ -76,17 +83,17 @@ def opened(task: Task) -> Task | None:
 
 def restored(task: Task, children: Sequence[Task], now: float) -> Task | None:
     """Children as the last answer found them: that answer stands, no new version."""
-    if task.status is not TaskStatus.WAITING or task.feedback is not None:
+    if task.status is not WAITING or task.feedback is not None:
         return None
     if task.answered is None or task.answered != fingerprint(children):
         return None
-    empty = task.answered_as is TaskStatus.FAILED
+    empty = task.answered_as is FAILED
     return moved(
         task,
         Step.RESTORE,
         status=task.answered_as,
         reason=Reason.NOTHING_COMPLETED if empty else None,
-        came_from=TaskStatus.WAITING if empty else None,
+        came_from=WAITING if empty else None,
         completed_at=now,
     )
 
@@ -102,11 +109,13 @@ def fingerprint(children: Iterable[Task]) -> str:
 
 
 def matters_to_dependents(before: Task, after: Task) -> bool:
+    if not before.settled and not after.settled:
+        return False
     return _as_dependency(before) != _as_dependency(after)
 
 
 def _as_dependency(task: Task) -> tuple[object, ...]:
-    if task.status is TaskStatus.COMPLETED:
+    if task.status is COMPLETED:
         return (task.result_hash, task.merged)
     return (task.lost,)
 

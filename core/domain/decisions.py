@@ -3,9 +3,22 @@
 from typing import Any
 
 from core.domain.feedback import Decision, Feedback
+from core.domain.frozen import evolve
 from core.domain.lifecycle import go_on, hold, origin, unclaimed
 from core.domain.steps import Place, Step, allow, moved, place_of
-from core.domain.task import Hint, Kind, Reason, Task, TaskStatus
+from core.domain.task import (
+    BLOCKED,
+    CANCELLED,
+    COMPLETED,
+    DEFERRED,
+    HUMAN_REVIEW,
+    PENDING,
+    WAITING,
+    Hint,
+    Kind,
+    Reason,
+    Task,
+)
 
 HINTS = {"next": Hint.NEXT, "normal": Hint.NONE, "later": Hint.LATER}
 
@@ -14,7 +27,7 @@ def new_round(task: Task, feedback: Feedback | None = None) -> dict[str, Any]:
     """Start over with what was learned; the old result stays until a new one is completed."""
     return {
         **unclaimed(task),
-        "status": TaskStatus.PENDING,
+        "status": PENDING,
         "reason": None,
         "came_from": None,
         "round": task.round + 1,
@@ -50,7 +63,7 @@ def merged(task: Task, fence: int, now: float) -> Task:
     hold(task, fence)
     allow(task, Step.MERGED)
     changes = {**unclaimed(task), "merged": True, "cancel_wanted": False, "attempts": 0}
-    changes |= go_on(task.model_copy(update=changes), now)
+    changes |= go_on(evolve(task, changes), now)
     return moved(task, Step.MERGED, **changes)
 
 
@@ -77,7 +90,7 @@ def merge_failed(task: Task, fence: int, message: str, now: float) -> Task:
 def _back_to_person(task: Task, reason: Reason) -> dict[str, Any]:
     return {
         **unclaimed(task),
-        "status": TaskStatus.HUMAN_REVIEW,
+        "status": HUMAN_REVIEW,
         "reason": reason,
         "attempts": 0,
         "auto_approved": False,
@@ -87,7 +100,7 @@ def _back_to_person(task: Task, reason: Reason) -> dict[str, Any]:
 
 def approve(task: Task, now: float) -> Task:
     """A person accepts the work, or takes note of what needed attention."""
-    if task.status is TaskStatus.COMPLETED:
+    if task.status is COMPLETED:
         allow(task, Step.APPROVE, when=task.needs_attention, why="there is nothing to approve")
         return moved(task, Step.APPROVE, needs_attention=False)
     allow(task, Step.APPROVE)
@@ -106,7 +119,7 @@ def close_unmerged(task: Task, now: float) -> Task:
     return moved(
         task,
         Step.CLOSE_UNMERGED,
-        status=TaskStatus.COMPLETED,
+        status=COMPLETED,
         reason=None,
         needs_attention=False,
         feedback=None,
@@ -119,7 +132,7 @@ def reject(task: Task, feedback: Feedback) -> Task:
     return moved(
         task,
         Step.REJECT,
-        status=TaskStatus.BLOCKED,
+        status=BLOCKED,
         reason=Reason.REJECTED,
         feedback=feedback,
         needs_attention=False,
@@ -138,7 +151,7 @@ def revoke(task: Task, *, under_cancelled: bool) -> Task:
     return moved(
         task,
         Step.REVOKE,
-        status=TaskStatus.HUMAN_REVIEW,
+        status=HUMAN_REVIEW,
         reason=Reason.REVOKED,
         auto_approved=False,
         needs_attention=False,
@@ -153,7 +166,7 @@ def redo(task: Task, feedback: Feedback, *, under_cancelled: bool) -> Task:
     hint = HINTS.get(feedback.hint, Hint.NONE)
     if task.is_container:
         changes: dict[str, Any] = {
-            "status": TaskStatus.WAITING,
+            "status": WAITING,
             "feedback": feedback,
             "attempts": 0,
             "completed_at": None,
@@ -164,7 +177,7 @@ def redo(task: Task, feedback: Feedback, *, under_cancelled: bool) -> Task:
 
 def defer(task: Task) -> Task:
     allow(task, Step.DEFER)
-    return moved(task, Step.DEFER, status=TaskStatus.DEFERRED, came_from=task.status)
+    return moved(task, Step.DEFER, status=DEFERRED, came_from=task.status)
 
 
 def reopen(task: Task, feedback: Feedback) -> Task:
@@ -185,7 +198,7 @@ def reopen(task: Task, feedback: Feedback) -> Task:
                 attempts=0,
             )
         case _:
-            reason = task.reason if task.came_from is TaskStatus.HUMAN_REVIEW else None
+            reason = task.reason if task.came_from is HUMAN_REVIEW else None
             return moved(task, Step.REOPEN, status=task.came_from, came_from=None, reason=reason)
 
 
@@ -213,7 +226,7 @@ def budget(task: Task) -> Task:
         task,
         Step.BUDGET,
         **unclaimed(task),
-        status=TaskStatus.BLOCKED,
+        status=BLOCKED,
         reason=Reason.BUDGET,
         came_from=came_from,
         partial_answered=False,
@@ -242,7 +255,7 @@ def cancel(task: Task, now: float) -> Task:
 def cancelled(task: Task, now: float) -> dict[str, Any]:
     return {
         **unclaimed(task),
-        "status": TaskStatus.CANCELLED,
+        "status": CANCELLED,
         "reason": None,
         "came_from": None,
         "review_mail": None,

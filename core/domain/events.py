@@ -1,8 +1,9 @@
 """Events: what happened, one small type per fact, written with the step that made it true."""
 
 import json
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, SerializeAsAny
 
@@ -197,18 +198,18 @@ FACT_OF: dict[EventType, type[Fact]] = {
 
 _KNOWN = frozenset(kind.value for kind in EventType)
 TOLD = tuple(TaskFact.model_fields)
+_TOLD = frozenset(TOLD)
+_ENUMS = frozenset({"kind", "status", "reason", "came_from", "phase", "verdict"})
 
 
-class NewEvent(BaseModel):
-    """An event before it has its number."""
-
-    model_config = ConfigDict(frozen=True)
+class NewEvent(NamedTuple):
+    """An event before it has its number; its data has the fields of its type's fact."""
 
     ts: float
     type: EventType
     task: TaskId | None
     request: TaskId | None
-    data: Fact
+    data: Mapping[str, Any]
 
 
 class Event(BaseModel):
@@ -228,13 +229,15 @@ class Event(BaseModel):
         return json.dumps({**self.model_dump(mode="json", exclude={"data"}), "data": data})
 
 
-def what_changed(before: Task | None, after: Task) -> dict[str, Any]:
-    """The told fields in which two versions of a task differ."""
-    new = after.__dict__
-    if before is None:
-        return {name: new[name] for name in TOLD if new[name]}
-    old = before.__dict__
-    return {name: new[name] for name in TOLD if new[name] != old[name]}
+def told(task: Task, changed: Iterable[str]) -> dict[str, Any]:
+    """What an event says of a step that changed these fields."""
+    new = task.__dict__
+    return {
+        # JSON of a plain value costs a third of that of an enum's member.
+        name: new[name]._value_ if name in _ENUMS and new[name] is not None else new[name]
+        for name in changed
+        if name in _TOLD
+    }
 
 
 def read_fact(v: int, event_type: str, data: str) -> tuple[EventType, Fact]:

@@ -15,7 +15,7 @@ class ReviewMode(StrEnum):
 
 
 _STRICTEST_FIRST = tuple(ReviewMode)
-_TAG = "review:"
+_BY_TAG = {f"review:{mode.value}": mode for mode in ReviewMode}
 
 
 class AutoApprove(BaseModel):
@@ -50,6 +50,8 @@ class ReviewRules(BaseModel):
 
 def review_mode(task: Task, rules: ReviewRules) -> ReviewMode:
     """A person's tag wins; the planner may be stricter than a label, never looser."""
+    if not task.tags and not task.planner_tags:
+        return rules.default_mode
     if chosen := _tagged(task.tags):
         return _strictest(chosen)
     labelled = _labelled(task.tags, rules)
@@ -68,14 +70,15 @@ def _labelled(tags: tuple[str, ...], rules: ReviewRules) -> list[ReviewMode]:
 
 
 def _tagged(tags: tuple[str, ...]) -> list[ReviewMode]:
-    known = {mode.value: mode for mode in ReviewMode}
-    names = (tag.removeprefix(_TAG) for tag in tags if tag.startswith(_TAG))
-    return [known[name] for name in names if name in known]
+    return [_BY_TAG[tag] for tag in tags if tag in _BY_TAG]
 
 
 def _strictest(modes: list[ReviewMode]) -> ReviewMode:
     return min(modes, key=_STRICTEST_FIRST.index)
 
+
+_BY_A_PERSON = frozenset({ReviewMode.PER_TASK, ReviewMode.BATCH})
+_SKIP, _DONE = ReviewMode.SKIP, Signal.COMPLETE
 
 FORCED = frozenset({Verdict.MAX_CYCLES_REACHED, Verdict.CHANGES_REQUESTED})
 
@@ -83,11 +86,11 @@ FORCED = frozenset({Verdict.MAX_CYCLES_REACHED, Verdict.CHANGES_REQUESTED})
 def why_a_person(task: Task, rules: ReviewRules) -> Reason | None:
     """Why a person has to look at this finished work, or None when it may go on."""
     mode = review_mode(task, rules)
-    if mode in (ReviewMode.PER_TASK, ReviewMode.BATCH):
+    if mode in _BY_A_PERSON:
         return Reason.POLICY
     if task.code and task.verdict in FORCED:
         return Reason.FORCED
-    if mode is ReviewMode.SKIP:
+    if mode is _SKIP:
         return Reason.POLICY if task.code and task.quality_passed is False else None
     return None if _auto_approvable(task, rules.auto_approve) else Reason.POLICY
 
@@ -97,5 +100,5 @@ def _auto_approvable(task: Task, auto: AutoApprove) -> bool:
         auto.enabled
         and task.round_iterations <= auto.max_iterations
         and task.quality_passed is not False
-        and task.signal is Signal.COMPLETE
+        and task.signal is _DONE
     )

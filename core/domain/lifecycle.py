@@ -1,18 +1,36 @@
 """The steps of agents: claim, work, hand in, advise, let go. Each returns a new task or refuses."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
 from core.domain.critique import Critique, Opinion
+from core.domain.frozen import evolve
 from core.domain.human_review import FORCED, ReviewMode, review_mode, why_a_person
 from core.domain.rules import Rules
-from core.domain.steps import Place, Step, allow, moved, place_of
+from core.domain.steps import AT_ONCE, Step, allow, moved, place_of
 from core.domain.task import (
+    BLOCKED,
+    CANCELLED,
+    CLAIMED,
+    CLOSE_OUT,
+    COMPLETED,
+    CRITIQUE,
+    FAILED,
+    FIX,
+    HUMAN_REVIEW,
+    MERGE,
+    MERGING,
     NO_USAGE,
+    PENDING,
+    PLAN,
+    REVIEW,
+    WAITING,
+    WORK,
     AgentName,
     Complexity,
+    Kind,
     Phase,
     Reason,
     Signal,
@@ -26,10 +44,8 @@ from core.domain.task import (
 from core.errors import ClaimLost, IllegalTransition
 
 
-class Holder(BaseModel):
+class Holder(NamedTuple):
     """An agent of one running process."""
-
-    model_config = ConfigDict(frozen=True)
 
     process: str
     agent: AgentName
@@ -46,20 +62,23 @@ class Work(BaseModel):
     usage: Usage = NO_USAGE
 
 
+_COMPLEX, _NORMAL = Complexity.COMPLEX, Complexity.NORMAL
+_DONE, _IDEA = Signal.COMPLETE, Kind.IDEA
+
 CLAIM_STEP = {
-    Phase.PLAN: Step.CLAIM_NEXT,
-    Phase.WORK: Step.CLAIM_NEXT,
-    Phase.FIX: Step.CLAIM_CRITIQUE,
-    Phase.CLOSE_OUT: Step.CLAIM_CLOSE_OUT,
-    Phase.MERGE: Step.CLAIM_MERGE,
+    PLAN: Step.CLAIM_NEXT,
+    WORK: Step.CLAIM_NEXT,
+    FIX: Step.CLAIM_CRITIQUE,
+    CLOSE_OUT: Step.CLAIM_CLOSE_OUT,
+    MERGE: Step.CLAIM_MERGE,
 }
 
 _ORIGIN = {
-    Phase.PLAN: TaskStatus.PENDING,
-    Phase.WORK: TaskStatus.PENDING,
-    Phase.FIX: TaskStatus.CRITIQUE,
-    Phase.CLOSE_OUT: TaskStatus.WAITING,
-    Phase.MERGE: TaskStatus.MERGING,
+    PLAN: PENDING,
+    WORK: PENDING,
+    FIX: CRITIQUE,
+    CLOSE_OUT: WAITING,
+    MERGE: MERGING,
 }
 
 
@@ -97,20 +116,19 @@ def claim(
     if phase is None:
         raise IllegalTransition(task.id, place_of(task), "claim", "it is not ready")
     changes: dict[str, Any] = {
-        "status": task.status if phase is Phase.MERGE else TaskStatus.CLAIMED,
+        "status": task.status if phase is MERGE else CLAIMED,
         "phase": phase,
         "holder": holder.process,
         "agent": holder.agent,
         "fence": task.fence + 1,
         "lease_until": now + rules.limits.lease_seconds,
         "claimed_at": now,
-        "claimable": None,
         "waited_idle_seconds": 0.0,
         "watched_at": None,
     }
     if task.started is None:
         changes["started"] = now
-    if phase is Phase.WORK:
+    if phase is WORK:
         changes["inputs"] = inputs or {}
     return moved(task, CLAIM_STEP[phase], **changes)
 
@@ -118,8 +136,8 @@ def claim(
 def renew(task: Task, fence: int, now: float, rules: Rules) -> Task:
     """Keep a claim alive for another lease."""
     hold(task, fence)
-    return task.model_copy(
-        update={"lease_until": now + rules.limits.lease_seconds, "version": task.version + 1}
+    return evolve(
+        task, {"lease_until": now + rules.limits.lease_seconds, "version": task.version + 1}
     )
 
 
@@ -127,9 +145,7 @@ def decompose(task: Task, fence: int) -> Task:
     """The plan is made; its children are created with this step."""
     hold(task, fence)
     allow(task, Step.DECOMPOSE)
-    return moved(
-        task, Step.DECOMPOSE, **unclaimed(task), status=TaskStatus.WAITING, attempts=0, reason=None
-    )
+    return moved(task, Step.DECOMPOSE, **unclaimed(task), status=WAITING, attempts=0, reason=None)
 
 
 def iterate(task: Task, fence: int, draft: str | None, rules: Rules) -> Task:
@@ -150,11 +166,11 @@ def needs_advice(task: Task, rules: Rules) -> bool:
         return False
     if _critiqued_each_time(task):
         return True
-    return task.complexity is Complexity.NORMAL and task.phase is not Phase.FIX
+    return task.complexity is _NORMAL and task.phase is not FIX
 
 
 def _critiqued_each_time(task: Task) -> bool:
-    return task.complexity is Complexity.COMPLEX or task.auto_review
+    return task.complexity is _COMPLEX or task.auto_review
 
 
 def submit(task: Task, fence: int, work: Work, rules: Rules, now: float) -> Task:
@@ -167,7 +183,7 @@ def submit(task: Task, fence: int, work: Work, rules: Rules, now: float) -> Task
         **_one_more_pass(task),
         "executor": task.agent,
         "worked_on_by": _with(task.worked_on_by, task.agent),
-        "signal": Signal.COMPLETE,
+        "signal": _DONE,
         "message": work.message,
         "quality_passed": work.quality_passed,
         "usage": task.usage + work.usage if work.usage is not NO_USAGE else task.usage,
@@ -175,11 +191,11 @@ def submit(task: Task, fence: int, work: Work, rules: Rules, now: float) -> Task
         "reason": None,
     }
     if needs_advice(task, rules):
-        changes["status"] = TaskStatus.REVIEW
+        changes["status"] = REVIEW
     else:
-        if task.phase is Phase.FIX:
+        if task.phase is FIX:
             changes["verdict"] = Verdict.REVISED
-        changes |= settle(task.model_copy(update=changes), rules, now)
+        changes |= settle(evolve(task, changes), rules, now)
     return moved(task, Step.SUBMIT, **changes)
 
 
@@ -199,14 +215,14 @@ def add_critique(task: Task, critique: Critique, rules: Rules, now: float) -> Ta
             changes["verdict"] = Verdict.NEEDS_DISCUSSION
         case Opinion.REJECTED:
             if not _is_last_cycle(task):
-                return moved(task, Step.ADD_CRITIQUE, **changes, status=TaskStatus.CRITIQUE)
+                return moved(task, Step.ADD_CRITIQUE, **changes, status=CRITIQUE)
             changes["verdict"] = Verdict.MAX_CYCLES_REACHED
         case Opinion.UNREADABLE:
             pass
     if critique.opinion in _ASK_A_PERSON and not _trusted(task, rules):
-        changes |= {"status": TaskStatus.HUMAN_REVIEW, "reason": _ASK_A_PERSON[critique.opinion]}
+        changes |= {"status": HUMAN_REVIEW, "reason": _ASK_A_PERSON[critique.opinion]}
     else:
-        changes |= settle(task.model_copy(update=changes), rules, now)
+        changes |= settle(evolve(task, changes), rules, now)
     return moved(task, Step.ADD_CRITIQUE, **changes)
 
 
@@ -231,7 +247,7 @@ def no_advice(task: Task) -> Task:
     return moved(
         task,
         Step.NO_ADVICE,
-        status=TaskStatus.HUMAN_REVIEW,
+        status=HUMAN_REVIEW,
         reason=Reason.NO_ADVICE,
         review_mail=None,
         **_WATCH_RESET,
@@ -260,7 +276,7 @@ def close_out(task: Task, fence: int, closing: Closing, now: float) -> Task:
     hold(task, fence)
     allow(task, Step.CLOSE_OUT)
     anything_completed = closing.anything_completed
-    status = TaskStatus.COMPLETED if anything_completed else TaskStatus.FAILED
+    status = COMPLETED if anything_completed else FAILED
     return moved(
         task,
         Step.CLOSE_OUT,
@@ -268,7 +284,7 @@ def close_out(task: Task, fence: int, closing: Closing, now: float) -> Task:
         **_result(task, closing.answer),
         status=status,
         reason=None if anything_completed else Reason.NOTHING_COMPLETED,
-        came_from=None if anything_completed else TaskStatus.WAITING,
+        came_from=None if anything_completed else WAITING,
         answered=closing.children,
         answered_as=status,
         executor=task.agent,
@@ -283,14 +299,14 @@ def let_go(task: Task, rules: Rules, now: float, *, attempt: bool) -> Task:
     allow(task, Step.LET_GO)
     attempts = task.attempts + 1 if attempt else task.attempts
     back = {**unclaimed(task), "status": origin(task), "attempts": attempts}
-    if task.phase is Phase.MERGE and task.cancel_wanted:
+    if task.phase is MERGE and task.cancel_wanted:
         return moved(task, Step.LET_GO, **back | _cancelled(now))
     if not attempt or attempts < rules.limits.attempts:
         return moved(task, Step.LET_GO, **back)
-    if task.phase is Phase.FIX:
+    if task.phase is FIX:
         return moved(task, Step.LET_GO, **back | _forced(task, Reason.ATTEMPTS, rules, now))
-    if task.phase is Phase.MERGE:
-        person = {"status": TaskStatus.HUMAN_REVIEW, "reason": Reason.MERGE_FAILED}
+    if task.phase is MERGE:
+        person = {"status": HUMAN_REVIEW, "reason": Reason.MERGE_FAILED}
         return moved(task, Step.LET_GO, **back | person)
     return moved(task, Step.LET_GO, **back | _failed(task, Reason.ATTEMPTS))
 
@@ -310,7 +326,7 @@ def signal(task: Task, fence: int, kind: Signal, question: str) -> Task:
         Step.SIGNAL,
         **unclaimed(task),
         **_one_more_pass(task),
-        status=TaskStatus.BLOCKED,
+        status=BLOCKED,
         reason=reason,
         came_from=origin(task),
         signal=kind,
@@ -330,13 +346,13 @@ def fail(task: Task, fence: int, message: str) -> Task:
 def timeout(task: Task) -> Task:
     """The claim took too long: a result of this round goes to a person, else the task failed."""
     allow(task, Step.TIMEOUT)
-    if task.phase in (Phase.WORK, Phase.FIX) and task.result_round == task.round:
+    if task.phase in (WORK, FIX) and task.result_round == task.round:
         verdict = Verdict.CHANGES_REQUESTED if task.critique_round else task.verdict
         return moved(
             task,
             Step.TIMEOUT,
             **unclaimed(task),
-            status=TaskStatus.HUMAN_REVIEW,
+            status=HUMAN_REVIEW,
             reason=Reason.TIMEOUT,
             verdict=verdict,
         )
@@ -346,7 +362,7 @@ def timeout(task: Task) -> Task:
 def settle(task: Task, rules: Rules, now: float) -> dict[str, Any]:
     """What the review policy changes on work that left the advisor's loop."""
     if (reason := why_a_person(task, rules.review)) is not None:
-        return {"status": TaskStatus.HUMAN_REVIEW, "reason": reason}
+        return {"status": HUMAN_REVIEW, "reason": reason}
     changes = {"auto_approved": True, "needs_attention": task.verdict in FORCED, "reason": None}
     return changes | go_on(task, now)
 
@@ -354,43 +370,37 @@ def settle(task: Task, rules: Rules, now: float) -> dict[str, Any]:
 def go_on(task: Task, now: float) -> dict[str, Any]:
     """Accepted work: code is merged first, all else is completed."""
     if task.code and not task.merged:
-        return {"status": TaskStatus.MERGING}
-    return {"status": TaskStatus.COMPLETED, "completed_at": now, "feedback": None}
+        return {"status": MERGING}
+    return {"status": COMPLETED, "completed_at": now, "feedback": None}
 
 
 def claimable(task: Task, *, dependencies_met: bool, children_settled: bool) -> Phase | None:
     """In which phase it could be claimed now, as far as its own request's budget allows."""
-    match place_of(task):
-        case Place.PENDING if dependencies_met:
-            return Phase.PLAN if task.is_container else Phase.WORK
-        case Place.CRITIQUE:
-            return Phase.FIX
-        case Place.WAITING if children_settled:
-            return Phase.CLOSE_OUT
-        case Place.MERGING:
-            return Phase.MERGE
-        case _:
-            return None
+    if task.status is PENDING and task.kind is not _IDEA and dependencies_met:
+        return PLAN if task.is_container else WORK
+    if task.status is WAITING and children_settled:
+        return CLOSE_OUT
+    return AT_ONCE.get(task.status) if task.holder is None else None
 
 
 def _forced(task: Task, reason: Reason, rules: Rules, now: float) -> dict[str, Any]:
     """Stopped in the middle of the loop: the result is kept, and marked."""
     changes = {**unclaimed(task), "verdict": Verdict.CHANGES_REQUESTED, **_WATCH_RESET}
-    changes |= settle(task.model_copy(update=changes), rules, now)
+    changes |= settle(evolve(task, changes), rules, now)
     return changes | {"reason": changes["reason"] and reason}
 
 
 def _failed(task: Task, reason: Reason) -> dict[str, Any]:
     return {
         **unclaimed(task),
-        "status": TaskStatus.FAILED,
+        "status": FAILED,
         "reason": reason,
         "came_from": origin(task),
     }
 
 
 def _cancelled(now: float) -> dict[str, Any]:
-    return {"status": TaskStatus.CANCELLED, "reason": None, "completed_at": now}
+    return {"status": CANCELLED, "reason": None, "completed_at": now}
 
 
 def _result(task: Task, result: str) -> dict[str, Any]:

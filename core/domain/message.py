@@ -3,9 +3,11 @@
 from enum import StrEnum
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import TypeAdapter
+from pydantic.dataclasses import dataclass
 
 from core.domain.agent import Role
+from core.domain.frozen import evolve
 from core.domain.lifecycle import Holder
 from core.domain.limits import Limits
 from core.domain.task import AgentName, Task, TaskId
@@ -29,15 +31,17 @@ class MailStatus(StrEnum):
     DEAD = "dead"
 
 
-OPEN = frozenset({MailStatus.QUEUED, MailStatus.TAKEN})
+_QUEUED, _TAKEN = MailStatus.QUEUED, MailStatus.TAKEN
+OPEN = frozenset({_QUEUED, _TAKEN})
 
 
-class NewMessage(BaseModel):
-    """A mail before it has its number: to one agent, or to whoever of a role takes it first."""
-
-    model_config = ConfigDict(frozen=True)
+@dataclass(frozen=True)
+class Message:
+    """To one agent, or to whoever of a role takes it first."""
 
     kind: MessageKind
+    number: int = 0
+    """Given when it is sent."""
     to_agent: AgentName | None = None
     to_role: Role | None = None
     not_for: tuple[AgentName, ...] = ()
@@ -48,10 +52,6 @@ class NewMessage(BaseModel):
     cycle: int | None = None
     body: str = ""
     created: float = 0.0
-
-
-class Message(NewMessage):
-    number: int
     status: MailStatus = MailStatus.QUEUED
     holder: str | None = None
     agent: AgentName | None = None
@@ -60,45 +60,51 @@ class Message(NewMessage):
     tries: int = 0
 
 
-def critique_request(task: Task, now: float) -> NewMessage:
+read_message = TypeAdapter(Message).validate_python
+
+_CRITIQUE_REQUEST = Message(kind=MessageKind.CRITIQUE_REQUEST, to_role=Role.ADVISOR)
+
+
+def critique_request(task: Task, now: float) -> Message:
     """Ask the advisors for an opinion on the result the task has now."""
-    return NewMessage(
-        kind=MessageKind.CRITIQUE_REQUEST,
-        to_role=Role.ADVISOR,
-        not_for=task.worked_on_by,
-        sender=task.executor,
-        task=task.id,
-        root=task.root,
-        result_hash=task.result_hash,
-        cycle=task.critique_round + 1,
-        created=now,
+    return evolve(
+        _CRITIQUE_REQUEST,
+        {
+            "not_for": task.worked_on_by,
+            "sender": task.executor,
+            "task": task.id,
+            "root": task.root,
+            "result_hash": task.result_hash,
+            "cycle": task.critique_round + 1,
+            "created": now,
+        },
     )
 
 
 def take(message: Message, holder: Holder, now: float, limits: Limits) -> Message:
     """Take a queued mail under a lease."""
-    if message.status is not MailStatus.QUEUED:
+    if message.status is not _QUEUED:
         raise MailLost(message.number)
-    return _changed(
-        message,
-        status=MailStatus.TAKEN,
-        holder=holder.process,
-        agent=holder.agent,
-        fence=message.fence + 1,
-        lease_until=now + limits.lease_seconds,
-        tries=message.tries + 1,
-    )
+    changes = {
+        "status": _TAKEN,
+        "holder": holder.process,
+        "agent": holder.agent,
+        "fence": message.fence + 1,
+        "lease_until": now + limits.lease_seconds,
+        "tries": message.tries + 1,
+    }
+    return evolve(message, changes)
 
 
 def hold(message: Message, fence: int) -> None:
     """Refuse a write under any but the lease that is running."""
-    if message.status is not MailStatus.TAKEN or message.fence != fence:
+    if message.status is not _TAKEN or message.fence != fence:
         raise MailLost(message.number)
 
 
 def renew(message: Message, fence: int, now: float, limits: Limits) -> Message:
     hold(message, fence)
-    return _changed(message, lease_until=now + limits.lease_seconds)
+    return evolve(message, {"lease_until": now + limits.lease_seconds})
 
 
 def give_back(message: Message, limits: Limits, *, counted: bool) -> Message:
@@ -106,25 +112,21 @@ def give_back(message: Message, limits: Limits, *, counted: bool) -> Message:
     tries = message.tries if counted else message.tries - 1
     dead = tries >= limits.mail_tries
     status = MailStatus.DEAD if dead else MailStatus.QUEUED
-    return _changed(message, **_released(message), status=status, tries=tries)
+    return _released(message, {"status": status, "tries": tries})
 
 
 def acknowledge(message: Message, fence: int) -> Message:
     """Handled; to be written in the transaction of its effect."""
     hold(message, fence)
-    return _changed(message, **_released(message), status=MailStatus.ACKNOWLEDGED)
+    return _released(message, {"status": MailStatus.ACKNOWLEDGED})
 
 
 def withdraw(message: Message) -> Message:
     """What it asked for is not wanted any more."""
-    return _changed(message, **_released(message), status=MailStatus.WITHDRAWN)
+    return _released(message, {"status": MailStatus.WITHDRAWN})
 
 
-def _released(message: Message) -> dict[str, Any]:
-    if message.holder is None:
-        return {}
-    return {"holder": None, "agent": None, "lease_until": None, "fence": message.fence + 1}
-
-
-def _changed(message: Message, **changes: Any) -> Message:
-    return message.model_copy(update=changes)
+def _released(message: Message, changes: dict[str, Any]) -> Message:
+    if message.holder is not None:
+        changes |= {"holder": None, "agent": None, "lease_until": None, "fence": message.fence + 1}
+    return evolve(message, changes)

@@ -2,10 +2,12 @@
 
 import graphlib
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
 from core.domain.complexity import guess_complexity
+from core.domain.frozen import evolve
 from core.domain.limits import Limits
 from core.domain.task import Complexity, Hint, Kind, Task, TaskId
 from core.errors import BadPlan, RequestTooLarge
@@ -31,15 +33,16 @@ class NewTask(BaseModel):
     hint: Hint = Hint.NONE
 
 
-class Placing(BaseModel):
+class Placing(NamedTuple):
     """Where on the board a new task goes."""
-
-    model_config = ConfigDict(frozen=True)
 
     id: TaskId
     parent: Task | None
     rank: str
     now: float
+
+
+_BLANK = Task(id=TaskId(""), root=TaskId(""), title="")
 
 
 def placed(new: NewTask, at: Placing, depends_on: Sequence[TaskId], limits: Limits) -> Task:
@@ -48,26 +51,29 @@ def placed(new: NewTask, at: Placing, depends_on: Sequence[TaskId], limits: Limi
     depth = 0 if parent is None else parent.depth + 1
     deep = new.kind is Kind.MILESTONE and depth >= limits.plan_depth
     inherited = () if parent is None else parent.tags
-    return Task(
-        id=at.id,
-        kind=Kind.TASK if deep else new.kind,
-        parent=None if parent is None else parent.id,
-        root=at.id if parent is None else parent.root,
-        title=new.title,
-        description=new.description,
-        type=new.type,
-        code=new.code,
-        depends_on=tuple(depends_on),
-        tags=tuple(dict.fromkeys((*inherited, *new.tags))),
-        planner_tags=new.planner_tags,
-        complexity=new.complexity or guess_complexity(f"{new.title} {new.description}"),
-        auto_review=new.auto_review,
-        max_cycles=limits.max_cycles if new.max_cycles is None else new.max_cycles,
-        hint=new.hint if parent is None else max(new.hint, parent.hint, key=_says_more),
-        rank=at.rank,
-        depth=depth,
-        root_created=at.now if parent is None else parent.root_created,
-        created=at.now,
+    return evolve(
+        _BLANK,
+        {
+            "id": at.id,
+            "kind": Kind.TASK if deep else new.kind,
+            "parent": None if parent is None else parent.id,
+            "root": at.id if parent is None else parent.root,
+            "title": new.title,
+            "description": new.description,
+            "type": new.type,
+            "code": new.code,
+            "depends_on": tuple(depends_on),
+            "tags": tuple(dict.fromkeys((*inherited, *new.tags))),
+            "planner_tags": new.planner_tags,
+            "complexity": new.complexity or guess_complexity(f"{new.title} {new.description}"),
+            "auto_review": new.auto_review,
+            "max_cycles": limits.max_cycles if new.max_cycles is None else new.max_cycles,
+            "hint": new.hint if parent is None else max(new.hint, parent.hint, key=_says_more),
+            "rank": at.rank,
+            "depth": depth,
+            "root_created": at.now if parent is None else parent.root_created,
+            "created": at.now,
+        },
     )
 
 

@@ -3,7 +3,31 @@
 from enum import StrEnum
 from typing import Any
 
-from core.domain.task import Kind, Phase, Reason, Task, TaskStatus
+from core.domain.frozen import evolve
+from core.domain.task import (
+    BLOCKED,
+    CANCELLED,
+    CLAIMED,
+    CLOSE_OUT,
+    COMPLETED,
+    CRITIQUE,
+    DEFERRED,
+    FAILED,
+    FIX,
+    HUMAN_REVIEW,
+    MERGE,
+    MERGING,
+    PENDING,
+    PLAN,
+    REVIEW,
+    WAITING,
+    WORK,
+    Kind,
+    Phase,
+    Reason,
+    Task,
+    TaskStatus,
+)
 from core.errors import IllegalTransition
 
 
@@ -173,47 +197,43 @@ CONDITIONS = frozenset(
     }
 )
 
-_BY_PHASE = {
-    Phase.PLAN: _P.CLAIMED_PLAN,
-    Phase.WORK: _P.CLAIMED_WORK,
-    Phase.FIX: _P.CLAIMED_FIX,
-    Phase.CLOSE_OUT: _P.CLAIMED_CLOSE_OUT,
+AT_ONCE = {CRITIQUE: FIX, MERGING: MERGE}
+"""What can be claimed whatever other tasks do; for all else the board looks at those."""
+
+_PLACES: dict[tuple[TaskStatus, Phase | None], Place] = {
+    (PENDING, None): _P.PENDING,
+    (CLAIMED, PLAN): _P.CLAIMED_PLAN,
+    (CLAIMED, WORK): _P.CLAIMED_WORK,
+    (CLAIMED, FIX): _P.CLAIMED_FIX,
+    (CLAIMED, CLOSE_OUT): _P.CLAIMED_CLOSE_OUT,
+    (WAITING, None): _P.WAITING,
+    (REVIEW, None): _P.REVIEW,
+    (CRITIQUE, None): _P.CRITIQUE,
+    (HUMAN_REVIEW, None): _P.HUMAN_REVIEW,
+    (MERGING, None): _P.MERGING,
+    (MERGING, MERGE): _P.MERGE_BEGUN,
+    (COMPLETED, None): _P.COMPLETED,
+    (DEFERRED, None): _P.DEFERRED,
+    (CANCELLED, None): _P.CANCELLED,
 }
-_BY_BLOCK = {
-    Reason.BLOCKED: _P.BLOCKED_QUESTION,
-    Reason.NEEDS_HUMAN: _P.BLOCKED_QUESTION,
-    Reason.REJECTED: _P.BLOCKED_REJECTED,
-    Reason.DEPENDENCY: _P.BLOCKED_DEPENDENCY,
-    Reason.BUDGET: _P.BLOCKED_BUDGET,
+_BY_REASON: dict[tuple[TaskStatus, Reason | None], Place] = {
+    (FAILED, Reason.NOTHING_COMPLETED): _P.NOTHING_COMPLETED,
+    (BLOCKED, Reason.BLOCKED): _P.BLOCKED_QUESTION,
+    (BLOCKED, Reason.NEEDS_HUMAN): _P.BLOCKED_QUESTION,
+    (BLOCKED, Reason.REJECTED): _P.BLOCKED_REJECTED,
+    (BLOCKED, Reason.DEPENDENCY): _P.BLOCKED_DEPENDENCY,
+    (BLOCKED, Reason.BUDGET): _P.BLOCKED_BUDGET,
 }
-_BY_STATUS = {
-    TaskStatus.PENDING: _P.PENDING,
-    TaskStatus.WAITING: _P.WAITING,
-    TaskStatus.REVIEW: _P.REVIEW,
-    TaskStatus.CRITIQUE: _P.CRITIQUE,
-    TaskStatus.HUMAN_REVIEW: _P.HUMAN_REVIEW,
-    TaskStatus.MERGING: _P.MERGING,
-    TaskStatus.COMPLETED: _P.COMPLETED,
-    TaskStatus.FAILED: _P.FAILED,
-    TaskStatus.DEFERRED: _P.DEFERRED,
-    TaskStatus.CANCELLED: _P.CANCELLED,
-}
+_PENDING, _IDEA, _FAILED, _IDEA_KIND = _P.PENDING, _P.IDEA, _P.FAILED, Kind.IDEA
 
 
 def place_of(task: Task) -> Place:
-    status = task.status
-    if status is TaskStatus.CLAIMED and task.phase is not None:
-        return _BY_PHASE[task.phase]
-    if status is TaskStatus.BLOCKED and task.reason is not None:
-        return _BY_BLOCK[task.reason]
-    place = _BY_STATUS[status]
-    if place is _P.PENDING and task.kind is Kind.IDEA:
-        return _P.IDEA
-    if place is _P.FAILED and task.reason is Reason.NOTHING_COMPLETED:
-        return _P.NOTHING_COMPLETED
-    if place is _P.MERGING and task.phase is Phase.MERGE:
-        return _P.MERGE_BEGUN
-    return place
+    place = _PLACES.get((task.status, task.phase))
+    if place is _PENDING and task.kind is _IDEA_KIND:
+        return _IDEA
+    if place is not None:
+        return place
+    return _BY_REASON.get((task.status, task.reason), _FAILED)
 
 
 def allow(task: Task, step: Step, *, when: bool = True, why: str = "") -> None:
@@ -227,7 +247,11 @@ def allow(task: Task, step: Step, *, when: bool = True, why: str = "") -> None:
 
 def moved(task: Task, step: Step, /, **changes: Any) -> Task:
     """The task after the step, one version on; a move the table does not have is refused."""
-    after = task.model_copy(update={**changes, "version": task.version + 1})
+    status = changes.get("status", task.status)
+    held = changes.get("holder", task.holder) is not None
+    changes["claimable"] = None if held else AT_ONCE.get(status)
+    changes["version"] = task.version + 1
+    after = evolve(task, changes)
     origin, target = place_of(task), place_of(after)
     if target not in TABLE[step].get(origin, ()):
         raise IllegalTransition(task.id, origin, step)

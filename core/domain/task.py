@@ -3,9 +3,12 @@
 import hashlib
 import random
 from enum import IntEnum, StrEnum
+from itertools import compress
+from operator import is_not
 from typing import NewType
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic.dataclasses import dataclass
 
 from core.domain.critique import Critique
 from core.domain.feedback import Feedback
@@ -44,6 +47,24 @@ class TaskStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
+(
+    PENDING,
+    CLAIMED,
+    WAITING,
+    REVIEW,
+    CRITIQUE,
+    HUMAN_REVIEW,
+    MERGING,
+    COMPLETED,
+    FAILED,
+    BLOCKED,
+    DEFERRED,
+    CANCELLED,
+) = TaskStatus
+"""Their own names: on Python 3.11 `TaskStatus.PENDING` costs as much as calling a function, and
+a step asks for dozens of statuses and phases."""
+
+
 class Phase(StrEnum):
     """What a claim is for."""
 
@@ -52,6 +73,9 @@ class Phase(StrEnum):
     FIX = "fix"
     CLOSE_OUT = "close_out"
     MERGE = "merge"
+
+
+PLAN, WORK, FIX, CLOSE_OUT, MERGE = Phase
 
 
 class Reason(StrEnum):
@@ -124,14 +148,14 @@ class Usage(BaseModel):
 NO_USAGE = Usage()
 
 
-class Task(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Task:
+    # A validated dataclass and not a BaseModel, whose attributes cost three times as much to read.
     id: TaskId
-    kind: Kind = Kind.TASK
-    parent: TaskId | None = None
     root: TaskId
     title: str
+    kind: Kind = Kind.TASK
+    parent: TaskId | None = None
     description: str = ""
     type: str = "answer"
     code: bool = False
@@ -165,7 +189,7 @@ class Task(BaseModel):
     result: str | None = None
     result_hash: str | None = None
     result_round: int = 0
-    inputs: dict[TaskId, str] = {}
+    inputs: dict[TaskId, str] = Field(default_factory=dict)
     executor: AgentName | None = None
     """Whose work the result is."""
     signal: Signal | None = None
@@ -208,33 +232,47 @@ class Task(BaseModel):
     @property
     def settled(self) -> bool:
         """It needs nobody any more."""
-        return self.status in _SETTLED or (
-            self.status is TaskStatus.BLOCKED and self.reason is Reason.DEPENDENCY
-        )
+        return self.status in _SETTLED or (self.status is BLOCKED and self.reason is _DEPENDENCY)
 
     @property
     def lost(self) -> bool:
         """Nothing more will come of it, for whoever depends on it."""
-        return self.settled and self.status is not TaskStatus.COMPLETED
+        return self.settled and self.status is not COMPLETED
 
     @property
     def is_container(self) -> bool:
-        return self.kind is Kind.REQUEST or self.kind is Kind.MILESTONE
+        return self.kind in _CONTAINERS
+
+    @property
+    def stands_alone(self) -> bool:
+        """No other task has a say in it."""
+        return self.parent is None and not self.depends_on and not self.is_container
 
     @property
     def planned(self) -> bool:
         """A request or milestone whose plan was made."""
-        return self.is_container and (
-            self.came_from is TaskStatus.WAITING or self.status in _AFTER_PLAN
-        )
+        return self.is_container and (self.came_from is WAITING or self.status in _AFTER_PLAN)
 
 
-_SETTLED = frozenset({TaskStatus.COMPLETED, TaskStatus.FAILED, TaskStatus.CANCELLED})
-_AFTER_PLAN = frozenset({TaskStatus.WAITING, TaskStatus.COMPLETED})
+_CONTAINERS = frozenset({Kind.REQUEST, Kind.MILESTONE})
+_DEPENDENCY = Reason.DEPENDENCY
+_SETTLED = frozenset({COMPLETED, FAILED, CANCELLED})
+_AFTER_PLAN = frozenset({WAITING, COMPLETED})
+
+
+FIELDS = tuple(Task.__dataclass_fields__)
+read_task = TypeAdapter(Task).validate_python
+"""A task from the values of its fields, checked; a field that is left out has its default."""
+
+
+def changed_fields(before: Task, after: Task) -> list[str]:
+    """The fields that a step replaced; what it copied along is the same object."""
+    old, new = before.__dict__.values(), after.__dict__.values()
+    return list(compress(FIELDS, map(is_not, old, new)))
 
 
 def hash_of(result: str) -> str:
-    return hashlib.sha256(result.encode()).hexdigest()
+    return hashlib.sha256(result.encode()).hexdigest()[:32]
 
 
 def random_id(source: random.Random, length: int) -> TaskId:

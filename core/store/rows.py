@@ -1,48 +1,46 @@
 """Rows to models and back; an empty column means the field's default."""
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
+from itertools import compress
+from operator import is_not
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic_core import from_json, to_json
 
-from core.domain.message import Message, NewMessage
-from core.domain.task import Task
+from core.domain.message import Message, read_message
+from core.domain.task import FIELDS, Task, read_task
 
-TASK_COLUMNS = tuple(Task.model_fields)
-MAIL_COLUMNS = tuple(Message.model_fields)
+MAIL_COLUMNS = tuple(Message.__dataclass_fields__)
 
-_DEFAULTS = {name: field.default for name, field in Task.model_fields.items()}
-_ALWAYS_SET = frozenset(
-    [
-        "id",
-        "kind",
-        "root",
-        "title",
-        "status",
-        "waited_idle_seconds",
-        "hint",
-        "rank",
-        "root_created",
-        "version",
-    ]
+_DEFAULTS = tuple(field.default for field in Task.__dataclass_fields__.values())
+_ALWAYS_SET = (
+    "id",
+    "kind",
+    "root",
+    "title",
+    "status",
+    "waited_idle_seconds",
+    "hint",
+    "rank",
+    "root_created",
+    "version",
 )
 
 Values = dict[str, Any]
 
 
 def _json(value: Any) -> str | None:
-    return json.dumps(value) if value else None
-
-
-def _model_json(value: BaseModel | None) -> str | None:
-    return None if value is None else value.model_dump_json()
+    return to_json(value).decode() if value else None
 
 
 def _enum(value: Enum | None) -> Any:
     # Drivers look for an adapter for anything but a plain str: the plain value is cheaper.
-    return None if value is None else value.value
+    return None if value is None else value._value_
+
+
+def _flag(value: bool) -> int:
+    return 1 if value else 0
 
 
 _LISTS = ("depends_on", "tags", "planner_tags", "inputs", "worked_on_by")
@@ -60,66 +58,73 @@ _ENUMS = (
     "answered_as",
     "hint",
 )
+_FLAGS = tuple(
+    name for name, field in Task.__dataclass_fields__.items() if isinstance(field.default, bool)
+)
 _ENCODE: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(_LISTS, _json),
-    **dict.fromkeys(_MODELS, _model_json),
+    **dict.fromkeys((*_LISTS, *_MODELS), _json),
     **dict.fromkeys(_ENUMS, _enum),
+    **dict.fromkeys(_FLAGS, _flag),
 }
-_JSON_COLUMNS = tuple((TASK_COLUMNS.index(name), name) for name in (*_LISTS, *_MODELS))
+_JSON_COLUMNS = tuple((FIELDS.index(name), name) for name in (*_LISTS, *_MODELS))
 
 
 def inserted(task: Task) -> Values:
-    """The columns a new task needs."""
-    values = {
-        name: _encoded(name, value)
-        for name, value in task.__dict__.items()
-        if name in _ALWAYS_SET or value != _DEFAULTS[name]
-    }
-    values["settled"] = task.settled
+    """The columns a new task needs: what is always asked for, and what is not the default."""
+    row = task.__dict__
+    names = compress(FIELDS, map(is_not, row.values(), _DEFAULTS))
+    return changed(task, dict.fromkeys((*_ALWAYS_SET, *names)))
+
+
+def changed(task: Task, names: Iterable[str]) -> Values:
+    """The columns of these fields."""
+    row = task.__dict__
+    values = {name: _ENCODE[name](row[name]) if name in _ENCODE else row[name] for name in names}
+    if "status" in values:
+        values["settled"] = _flag(task.settled)
     return values
-
-
-def changed(before: Task, after: Task) -> Values:
-    """The columns in which two versions of a task differ."""
-    old = before.__dict__
-    values = {
-        name: _encoded(name, value)
-        for name, value in after.__dict__.items()
-        if value is not old[name] and value != old[name]
-    }
-    if before.settled != after.settled:
-        values["settled"] = after.settled
-    return values
-
-
-def _encoded(name: str, value: Any) -> Any:
-    encode = _ENCODE.get(name)
-    return value if encode is None else encode(value)
 
 
 def task_of(row: Sequence[Any]) -> Task:
-    values = {
-        name: value for name, value in zip(TASK_COLUMNS, row, strict=True) if value is not None
-    }
+    values = {name: value for name, value in zip(FIELDS, row, strict=True) if value is not None}
     for index, name in _JSON_COLUMNS:
         if row[index] is not None:
-            values[name] = json.loads(row[index])
-    return Task.model_validate(values)
+            values[name] = from_json(row[index])
+    return read_task(values)
 
 
-def mail_inserted(message: NewMessage | Message) -> Values:
-    values = {name: _plain(value) for name, value in message.__dict__.items() if value is not None}
-    values["not_for"] = names_in(message.not_for)
-    return values
+def mail_inserted(mail: Message) -> tuple[Any, ...]:
+    """A value for each of MAIL_COLUMNS."""
+    return (
+        mail.kind._value_,
+        mail.number,
+        mail.to_agent,
+        _enum(mail.to_role),
+        names_in(mail.not_for),
+        mail.sender,
+        mail.task,
+        mail.root,
+        mail.result_hash,
+        mail.cycle,
+        mail.body,
+        mail.created,
+        *mail_state(mail),
+    )
 
 
-def mail_changed(before: Message, after: Message) -> Values:
-    old = before.__dict__
-    return {name: _plain(value) for name, value in after.__dict__.items() if value is not old[name]}
+MAIL_STATE = ("status", "holder", "agent", "fence", "lease_until", "tries")
+"""The columns of a mail that change after it was sent."""
 
 
-def _plain(value: Any) -> Any:
-    return value.value if isinstance(value, Enum) else value
+def mail_state(mail: Message) -> tuple[Any, ...]:
+    return (
+        mail.status._value_,
+        mail.holder,
+        mail.agent,
+        mail.fence,
+        mail.lease_until,
+        mail.tries,
+    )
 
 
 def names_in(names: Sequence[str]) -> str | None:
@@ -133,4 +138,4 @@ def message_of(row: Sequence[Any]) -> Message:
     }
     if "not_for" in values:
         values["not_for"] = tuple(values["not_for"].strip("|").split("|"))
-    return Message.model_validate(values)
+    return read_message(values)

@@ -11,8 +11,9 @@ from types import TracebackType
 
 import anyio
 import anyio.lowlevel
+from pydantic_core import to_json
 
-from core.bell import Bell
+from core.bell import EVENTS, Bell
 from core.clock import Clock, SystemClock
 from core.domain.events import SCHEMA
 from core.errors import (
@@ -51,28 +52,8 @@ class Batch:
         self.topics: set[str] = set()
         self.events: list[tuple[object, ...]] = []
         self.error: StoreError | None = None
-        self._opened: anyio.Event | None = None
-        self._done: anyio.Event | None = None
-
-    async def wait_opened(self) -> None:
-        self._opened = self._opened or anyio.Event()
-        await self._opened.wait()
-
-    async def wait_done(self) -> None:
-        self._done = self._done or anyio.Event()
-        await self._done.wait()
-
-    def opened(self) -> None:
-        if self._opened is not None:
-            self._opened.set()
-
-    def done(self) -> None:
-        if self._done is not None:
-            self._done.set()
-
-    def raise_if_failed(self) -> None:
-        if self.error is not None:
-            raise self.error
+        self.opened = anyio.Event()
+        self.done = anyio.Event()
 
 
 class SqliteStore:
@@ -84,7 +65,8 @@ class SqliteStore:
         self.path = path
         self.bell = Bell()
         self.writer = writer
-        self.shared = Shared(str(path), clock.now)
+        self.clock = clock
+        self.shared = Shared(str(path))
         self.batch: Batch | None = None
         self.in_step = False
         self.lock_seconds = LOCK_SECONDS
@@ -121,13 +103,14 @@ class SqliteStore:
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[SqliteTransaction]:
-        if self._reading == 0:
-            self._reader.execute("BEGIN")
-        self._reading += 1
-        now = self.shared.now()
-        fresh = Shared(str(self.path), lambda: now)
         try:
-            yield SqliteTransaction(self._reader, fresh)
+            if self._reading == 0:
+                self._reader.execute("BEGIN")
+        except sqlite3.Error as error:
+            raise translated(error, self.path) from error
+        self._reading += 1
+        try:
+            yield SqliteTransaction(self._reader, Shared(str(self.path)), self.clock.now())
         except sqlite3.Error as error:
             raise translated(error, self.path) from error
         finally:
@@ -143,7 +126,7 @@ class SqliteStore:
                 return await self._open_batch(), True
             if batch.begun:
                 return batch, False
-            await batch.wait_opened()
+            await batch.opened.wait()
 
     async def _open_batch(self) -> Batch:
         batch = self.batch = Batch()
@@ -155,12 +138,12 @@ class SqliteStore:
             self.batch = None
             if self.writer.in_transaction:
                 self.writer.execute("ROLLBACK")
-            batch.opened()
+            batch.opened.set()
             if isinstance(error, sqlite3.Error):
                 raise translated(error, self.path) from error
             raise
         batch.begun = True
-        batch.opened()
+        batch.opened.set()
         return batch
 
     def _look_for_other_writers(self) -> None:
@@ -184,20 +167,19 @@ class SqliteStore:
             batch.error = translated(error, self.path)
             return
         batch.wrote = batch.wrote or step.wrote
-        batch.topics |= step.topics
-        for event in step.told:
+        batch.topics.update(step.topics)
+        for ts, kind, task, request, data in step.told:
             self.shared.last_seq += 1
-            batch.events.append(
-                (
-                    self.shared.last_seq,
-                    SCHEMA,
-                    event.ts,
-                    event.type.value,
-                    event.task,
-                    event.request,
-                    event.data.model_dump_json(exclude_unset=True),
-                )
+            row = (
+                self.shared.last_seq,
+                SCHEMA,
+                ts,
+                kind._value_,
+                task,
+                request,
+                to_json(data).decode(),
             )
+            batch.events.append(row)
 
     def commit(self, batch: Batch) -> None:
         """Keep the batch for good, or tell all its steps that nothing was kept."""
@@ -218,8 +200,10 @@ class SqliteStore:
             self.shared.forget()
             self._data_version = -1
         else:
+            if batch.events:
+                batch.topics.add(EVENTS)
             self.bell.ring(batch.topics)
-        batch.done()
+        batch.done.set()
 
 
 class SqliteStep:
@@ -234,7 +218,7 @@ class SqliteStep:
             raise RuntimeError("a step waits inside its transaction, or opens a second one")
         self._batch, self._opener = await store.join()
         store.in_step = True
-        self._step = SqliteTransaction(store.writer, store.shared)
+        self._step = SqliteTransaction(store.writer, store.shared, store.clock.now())
         return self._step
 
     async def __aexit__(
@@ -256,9 +240,9 @@ class SqliteStep:
             finally:
                 store.commit(batch)  # also when cancelled or failed
         elif kind is None and step.wrote:
-            await batch.wait_done()
-        if kind is None and step.wrote:
-            batch.raise_if_failed()
+            await batch.done.wait()
+        if kind is None and step.wrote and batch.error is not None:
+            raise batch.error
         if isinstance(error, sqlite3.Error):
             raise translated(error, store.path) from error
 

@@ -1,31 +1,39 @@
 """What a step asks of SQLite and what it leaves there; also serves plain reads."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from core.domain.agent import Role
 from core.domain.critique import Critique
 from core.domain.events import Event, NewEvent, read_fact
 from core.domain.feedback import Feedback
-from core.domain.message import MailStatus, Message, NewMessage
-from core.domain.task import AgentName, Task, TaskId
+from core.domain.frozen import evolve
+from core.domain.message import MailStatus, Message
+from core.domain.task import FIELDS, AgentName, Task, TaskId
 from core.errors import MailNotFound, StoreFailed, TaskNotFound
 from core.store import rows
 from core.store.protocol import Answer, Wanted
 
-_TASK = f"SELECT {', '.join(rows.TASK_COLUMNS)} FROM tasks "
+_TASK = f"SELECT {', '.join(FIELDS)} FROM tasks "
+_ONE_TASK = _TASK + "WHERE id = ?"
 _MAIL = f"SELECT {', '.join(rows.MAIL_COLUMNS)} FROM mail "
-_NOT_PAUSED = "root NOT IN (SELECT id FROM tasks WHERE status = 'blocked' AND reason = 'budget') "
-_CLAIM_ORDER = "ORDER BY hint, root_created, rank, number LIMIT 1"
+_ONE_MAIL = _MAIL + "WHERE number = ?"
 _PLAN_ORDER = "ORDER BY rank, number"
-_MAIL_FOR = (
-    "(number) FROM mail WHERE status = 'queued' AND {address} = ? "
-    "AND (not_for IS NULL OR instr(not_for, ?) = 0) AND (root IS NULL OR " + _NOT_PAUSED + ")"
+_NOT_PAUSED = (
+    "NOT EXISTS (SELECT 1 FROM tasks AS paused WHERE paused.id = {table}.root "
+    "AND paused.status = 'blocked' AND paused.reason = 'budget') "
 )
-_MAIL_FOR_ROLE = "SELECT min" + _MAIL_FOR.format(address="to_role")
-_MAIL_FOR_AGENT = "SELECT min" + _MAIL_FOR.format(address="to_agent")
-
+_CLAIM = "SELECT id FROM tasks WHERE claimable = ? AND " + _NOT_PAUSED.format(table="tasks")
+_CLAIM_ORDER = "ORDER BY hint, root_created, rank, number LIMIT 1"
+_CLAIM_ANY = _CLAIM + _CLAIM_ORDER
+_CLAIM_FIX = _CLAIM + "AND (executor = ? OR waited_idle_seconds >= ?) " + _CLAIM_ORDER
+_OLDEST = (
+    "SELECT min(number) AS oldest FROM mail WHERE status = 'queued' AND {address} = ? "
+    "AND (not_for IS NULL OR instr(not_for, ?) = 0) AND (root IS NULL OR {not_paused})"
+)
+_FOR_ROLE = _OLDEST.format(address="to_role", not_paused=_NOT_PAUSED.format(table="mail"))
+_FOR_AGENT = _OLDEST.format(address="to_agent", not_paused=_NOT_PAUSED.format(table="mail"))
 
 CACHED_TASKS = 8192
 CACHED_MESSAGES = 1024
@@ -34,9 +42,8 @@ CACHED_MESSAGES = 1024
 class Shared:
     """What all steps of one connection know, true as long as no other process wrote."""
 
-    def __init__(self, path: str, now: Callable[[], float]) -> None:
+    def __init__(self, path: str) -> None:
         self.path = path
-        self.now = now
         self.tasks: dict[TaskId, Task] = {}
         self.messages: dict[int, Message] = {}
         self.last_seq = 0
@@ -50,58 +57,63 @@ class Shared:
         self.last_mail += 1
         return self.last_mail
 
-    def remember(self, task: Task) -> None:
-        """Open tasks are asked for again soon; of the others a parent may still ask."""
-        self.tasks[task.id] = task
-        if len(self.tasks) > CACHED_TASKS:
+    def remember(self, tasks: Mapping[TaskId, Task]) -> None:
+        self.tasks.update(tasks)
+        while len(self.tasks) > CACHED_TASKS:
             del self.tasks[next(iter(self.tasks))]
 
-    def remember_message(self, message: Message) -> None:
-        self.messages[message.number] = message
-        if len(self.messages) > CACHED_MESSAGES:
+    def remember_messages(self, messages: Mapping[int, Message]) -> None:
+        self.messages.update(messages)
+        while len(self.messages) > CACHED_MESSAGES:
             del self.messages[next(iter(self.messages))]
 
 
 class SqliteTransaction:
-    """Collects what a step writes; a query that follows a write flushes it first.
+    """Collects what a step writes; a list that is asked for after a write flushes it first.
 
     Writes wait for the end of the step, so a step that refuses has nothing to undo. Only a step
     that must look at its own writes through SQL pays for a savepoint.
     """
 
-    def __init__(self, connection: sqlite3.Connection, shared: Shared) -> None:
+    __slots__ = (
+        "_added",
+        "_connection",
+        "_dirty",
+        "_messages",
+        "_savepoint",
+        "_shared",
+        "_statements",
+        "_tasks",
+        "now",
+        "told",
+        "topics",
+        "wrote",
+    )
+
+    def __init__(self, connection: sqlite3.Connection, shared: Shared, now: float) -> None:
+        self.now = now
+        self.told: list[NewEvent] = []
+        self.topics: list[str] = []
+        self.wrote = False
         self._connection = connection
         self._shared = shared
-        self._original: dict[TaskId, Task] = {}
         self._tasks: dict[TaskId, Task] = {}
         self._messages: dict[int, Message] = {}
         self._statements: list[tuple[str, Sequence[Any]]] = []
-        self._dirty: dict[TaskId, None] = {}
+        self._dirty: dict[TaskId, tuple[int, Iterable[str]]] = {}
         self._savepoint = False
-        self.told: list[NewEvent] = []
-        self.topics: set[str] = set()
-        self.wrote = False
-
-    async def now(self) -> float:
-        return self._shared.now()
+        self._added = False
 
     # Reading
 
     async def task(self, task_id: TaskId) -> Task:
-        task = self._tasks.get(task_id) or self._shared.tasks.get(task_id)
-        if task is None:
-            row = self._query(_TASK + "WHERE id = ?", (task_id,)).fetchone()
-            if row is None:
-                raise TaskNotFound(task_id)
-            task = rows.task_of(row)
-            self._shared.remember(task)
-        return task
+        return self._tasks.get(task_id) or self._shared.tasks.get(task_id) or self._load(task_id)
 
     async def has_task(self, task_id: TaskId) -> bool:
         if task_id in self._tasks:
             return True
-        found = self._query("SELECT 1 FROM tasks WHERE id = ?", (task_id,)).fetchone()
-        return found is not None
+        found = self._connection.execute("SELECT 1 FROM tasks WHERE id = ?", (task_id,))
+        return found.fetchone() is not None
 
     async def ids_like(self, prefix: str, limit: int) -> list[TaskId]:
         found = self._query(
@@ -121,7 +133,9 @@ class SqliteTransaction:
         return found.fetchone() is not None
 
     async def dependents(self, task_id: TaskId) -> list[TaskId]:
-        found = self._query("SELECT task FROM dependencies WHERE depends_on = ?", (task_id,))
+        # Nobody comes to depend on a task but by being added.
+        query = self._query if self._added else self._connection.execute
+        found = query("SELECT task FROM dependencies WHERE depends_on = ?", (task_id,))
         return [TaskId(row[0]) for row in found]
 
     async def family(self, root: TaskId) -> list[Task]:
@@ -144,7 +158,10 @@ class SqliteTransaction:
 
     async def to_be_fixed(self) -> list[Task]:
         return self._task_list(
-            _TASK + "WHERE claimable = 'fix' AND " + _NOT_PAUSED + "ORDER BY number"
+            _TASK
+            + "WHERE claimable = 'fix' AND "
+            + _NOT_PAUSED.format(table="tasks")
+            + "ORDER BY number"
         )
 
     async def critiques(self, task_id: TaskId) -> list[tuple[int, Critique]]:
@@ -171,10 +188,11 @@ class SqliteTransaction:
     async def message(self, number: int) -> Message:
         message = self._messages.get(number) or self._shared.messages.get(number)
         if message is None:
-            row = self._query(_MAIL + "WHERE number = ?", (number,)).fetchone()
+            row = self._connection.execute(_ONE_MAIL, (number,)).fetchone()
             if row is None:
                 raise MailNotFound(number)
             message = rows.message_of(row)
+            self._shared.remember_messages({number: message})
         return message
 
     async def messages(self, *statuses: MailStatus) -> list[Message]:
@@ -197,103 +215,109 @@ class SqliteTransaction:
     # Finding work
 
     async def next_claimable(self, wanted: Wanted) -> Task | None:
-        phase = wanted.phase.value
-        query = "SELECT id FROM tasks WHERE claimable = ? AND " + _NOT_PAUSED
-        values: list[Any] = [phase]
-        if wanted.own is not None:
-            query += "AND (executor = ? OR waited_idle_seconds >= ?) "
-            values += [wanted.own, wanted.waited_seconds]
+        phase = wanted.phase._value_
         if wanted.roots is not None:
-            query += f"AND root IN ({', '.join('?' * len(wanted.roots))}) "
-            values += sorted(wanted.roots)
-        row = self._query(query + _CLAIM_ORDER, values).fetchone()
+            row = self._query(*_within(wanted, wanted.roots)).fetchone()
+        elif wanted.own is None:
+            row = self._query(_CLAIM_ANY, (phase,)).fetchone()
+        else:
+            values = (phase, wanted.own, wanted.waited_seconds)
+            row = self._query(_CLAIM_FIX, values).fetchone()
         return None if row is None else await self.task(row[0])
 
     async def next_message(self, agent: AgentName, roles: frozenset[Role]) -> Message | None:
-        name = rows.names_in([agent])
-        found = [self._query(_MAIL_FOR_AGENT, (agent, name)).fetchone()[0]]
-        found += [self._query(_MAIL_FOR_ROLE, (role.value, name)).fetchone()[0] for role in roles]
-        numbers = [number for number in found if number is not None]
-        return await self.message(min(numbers)) if numbers else None
+        query = "SELECT min(oldest) FROM (" + _FOR_AGENT
+        values: list[Any] = [agent, f"|{agent}|"]
+        for role in roles:
+            query += " UNION ALL " + _FOR_ROLE
+            values += [role.value, f"|{agent}|"]
+        (number,) = self._query(query + ")", values).fetchone()
+        return None if number is None else await self.message(number)
 
     # Writing
 
-    async def add_task(self, task: Task) -> None:
-        values = rows.inserted(task)
-        self._write(_insert("tasks", values), tuple(values.values()))
+    def add_task(self, task: Task) -> None:
         for dependency in dict.fromkeys(task.depends_on):
             self._write("INSERT INTO dependencies VALUES (?, ?)", (dependency, task.id))
-        self._tasks[task.id] = self._original[task.id] = task
-
-    async def put_task(self, task: Task) -> None:
-        if task.id not in self._original:
-            self._original[task.id] = await self.task(task.id)
         self._tasks[task.id] = task
-        self._dirty[task.id] = None
+        self._dirty[task.id] = (0, ())
+        self.wrote = self._added = True
+
+    def put_task(self, task: Task, changed: Iterable[str]) -> None:
+        if task.id in self._dirty:
+            version, names = self._dirty[task.id]
+            self._dirty[task.id] = (version, (*names, *changed))
+        else:
+            known = self._tasks.get(task.id) or self._shared.tasks.get(task.id)
+            version = (known or self._load(task.id)).version
+            self._dirty[task.id] = (version, changed)
+        self._tasks[task.id] = task
         self.wrote = True
 
-    async def send(self, message: NewMessage) -> Message:
-        number = self._shared.next_mail()
-        kept = Message(number=number, **message.__dict__)
-        values = rows.mail_inserted(kept)
-        self._write(_insert("mail", values), tuple(values.values()))
-        self._messages[number] = kept
+    async def send(self, message: Message) -> Message:
+        kept = evolve(message, {"number": self._shared.next_mail()})
+        self._write(_NEW_MAIL, rows.mail_inserted(kept))
+        self._messages[kept.number] = kept
         return kept
 
-    async def put_message(self, message: Message) -> None:
-        before = await self.message(message.number)
-        values = rows.mail_changed(before, message)
-        if not values:
-            return
-        self._write(
-            _update("mail", tuple(values), "number = ? AND fence = ?"),
-            (*values.values(), message.number, before.fence),
-        )
+    def put_message(self, message: Message) -> None:
+        before = self._messages.get(message.number) or self._shared.messages[message.number]
+        self._write(_MAIL_STATE, (*rows.mail_state(message), message.number, before.fence))
         self._messages[message.number] = message
 
-    async def add_critique(self, task: Task, critique: Critique) -> None:
+    def add_critique(self, task: Task, critique: Critique) -> None:
         self._write(
             "INSERT INTO critiques (task, round, late, mail, critique) VALUES (?, ?, ?, ?, ?)",
-            (task.id, task.round, critique.late, critique.mail, critique.model_dump_json()),
+            (task.id, task.round, int(critique.late), critique.mail, critique.model_dump_json()),
         )
 
-    async def add_feedback(self, task_id: TaskId, feedback: Feedback) -> None:
+    def add_feedback(self, task_id: TaskId, feedback: Feedback) -> None:
         self._write(
             "INSERT INTO feedback (task, feedback) VALUES (?, ?)",
             (task_id, feedback.model_dump_json()),
         )
 
-    async def add_answer(self, answer: Answer) -> None:
+    def add_answer(self, answer: Answer) -> None:
         self._write(
             "INSERT INTO answers (task, version, hash, partial, ts, text) "
             "VALUES (?, ?, ?, ?, ?, ?)",
-            (answer.task, answer.version, answer.hash, answer.partial, answer.ts, answer.text),
+            (answer.task, answer.version, answer.hash, int(answer.partial), answer.ts, answer.text),
         )
 
-    async def add_event(self, event: NewEvent) -> None:
+    def add_event(self, event: NewEvent) -> None:
         self.told.append(event)
         self.wrote = True
 
     def ring(self, topic: str) -> None:
-        self.topics.add(topic)
+        self.topics.append(topic)
 
     # Keeping
 
     def keep(self) -> None:
         """Write what is left, in the order it was said; the batch commits it."""
-        self._flush()
+        if self._statements or self._dirty:
+            self._flush()
         if self._savepoint:
             self._connection.execute("RELEASE step")
-        for task in self._tasks.values():
-            self._shared.remember(task)
-        for message in self._messages.values():
-            self._shared.remember_message(message)
+        if self._tasks:
+            self._shared.remember(self._tasks)
+        if self._messages:
+            self._shared.remember_messages(self._messages)
 
     def discard(self) -> None:
         """Leave nothing of this step."""
         if self._savepoint:
             self._connection.execute("ROLLBACK TO step")
             self._connection.execute("RELEASE step")
+
+    def _load(self, task_id: TaskId) -> Task:
+        """From the row: this step has not written it, nobody here has seen it lately."""
+        row = self._connection.execute(_ONE_TASK, (task_id,)).fetchone()
+        if row is None:
+            raise TaskNotFound(task_id)
+        task = rows.task_of(row)
+        self._shared.remember({task_id: task})
+        return task
 
     def _write(self, statement: str, values: Sequence[Any]) -> None:
         self._statements.append((statement, values))
@@ -308,15 +332,18 @@ class SqliteTransaction:
         return self._connection.execute(statement, values)
 
     def _flush(self) -> None:
-        for statement, values in self._statements:
-            self._execute(statement, values)
+        for statement, bound in self._statements:
+            self._execute(statement, bound)
         self._statements.clear()
-        for task_id in self._dirty:
-            before, after = self._original[task_id], self._tasks[task_id]
-            changes = rows.changed(before, after)
-            statement = _update("tasks", tuple(changes), "id = ? AND version = ?")
-            self._execute(statement, (*changes.values(), task_id, before.version))
-            self._original[task_id] = after
+        for task_id, (version, names) in self._dirty.items():
+            after = self._tasks[task_id]
+            if version == 0:
+                values = rows.inserted(after)
+                self._execute(_new_task(tuple(values)), tuple(values.values()))
+            else:
+                values = rows.changed(after, names)
+                statement = _task_change(tuple(values))
+                self._execute(statement, (*values.values(), task_id, version))
         self._dirty.clear()
 
     def _execute(self, statement: str, values: Sequence[Any]) -> None:
@@ -327,24 +354,41 @@ class SqliteTransaction:
         return [rows.task_of(row) for row in self._query(statement, values)]
 
 
+def _within(wanted: Wanted, roots: frozenset[TaskId]) -> tuple[str, list[Any]]:
+    """The next claim among the work of these roots only."""
+    query = _CLAIM + f"AND root IN ({', '.join('?' * len(roots))}) "
+    values: list[Any] = [wanted.phase._value_, *sorted(roots)]
+    if wanted.own is not None:
+        query += "AND (executor = ? OR waited_idle_seconds >= ?) "
+        values += [wanted.own, wanted.waited_seconds]
+    return query + _CLAIM_ORDER, values
+
+
 _texts: dict[tuple[str, ...], str] = {}
 
 
-def _insert(table: str, values: Iterable[str]) -> str:
-    names = tuple(values)
-    key = ("insert", table, *names)
-    if key not in _texts:
-        _texts[key] = (
-            f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
-        )
-    return _texts[key]
+def _insert(table: str, names: tuple[str, ...]) -> str:
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
 
 
 def _update(table: str, names: tuple[str, ...], where: str) -> str:
-    key = ("update", table, *names)
-    if key not in _texts:
-        _texts[key] = f"UPDATE {table} SET {', '.join(f'{n} = ?' for n in names)} WHERE {where}"
-    return _texts[key]
+    return f"UPDATE {table} SET {', '.join(f'{name} = ?' for name in names)} WHERE {where}"
+
+
+def _new_task(names: tuple[str, ...]) -> str:
+    if ("", *names) not in _texts:
+        _texts[("", *names)] = _insert("tasks", names)
+    return _texts[("", *names)]
+
+
+def _task_change(names: tuple[str, ...]) -> str:
+    if names not in _texts:
+        _texts[names] = _update("tasks", names, "id = ? AND version = ?")
+    return _texts[names]
+
+
+_NEW_MAIL = _insert("mail", rows.MAIL_COLUMNS)
+_MAIL_STATE = _update("mail", rows.MAIL_STATE, "number = ? AND fence = ?")
 
 
 def _event(row: Sequence[Any]) -> Event:

@@ -1,0 +1,1 @@
+"""Real processes on one file: killed, stopped and started again while they work."""
