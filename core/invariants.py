@@ -263,6 +263,13 @@ def critiques_fit_the_verdict(picture: Picture) -> Found:
             yield task.id, "was advised on by somebody who worked on it"
 
 
+def a_lost_fix_stays_a_fix(picture: Picture) -> Found:
+    """Work begins without critiques: a round that was criticised goes on as a fix."""
+    for task in picture.tasks.values():
+        if place_of(task) in (Place.PENDING, Place.CLAIMED_WORK) and task.critique_round:
+            yield task.id, f"is {place_of(task)} and its result of this round was criticised"
+
+
 def parents_and_children_agree(picture: Picture) -> Found:
     for task in picture.tasks.values():
         children = picture.children[task.id]
@@ -392,6 +399,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     advice_is_asked_for_only_where_due,
     a_taken_mail_has_one_holder,
     critiques_fit_the_verdict,
+    a_lost_fix_stays_a_fix,
     parents_and_children_agree,
     every_task_has_its_place_in_a_request,
     dependencies_can_be_met,

@@ -23,11 +23,11 @@ from core.domain.message import Message
 from core.domain.plan import NewTask
 from core.domain.rules import Rules
 from core.domain.task import Complexity, Kind, Phase, Signal, Task, TaskId
-from core.errors import ClaimLost, MailLost, SwarmError
+from core.errors import ClaimLost, IllegalTransition, MailLost, StoreError, SwarmError
 from core.flows.recovery import recover
 from core.invariants import check
 from core.mailbox import Mailbox
-from core.store.sqlite import SqliteStore, Synchronous
+from core.store.sqlite import Batch, SqliteStore, Synchronous
 from core.task_board import Claim, TaskBoard
 from tests.support.board import ADA, BOB, CREW, EVE, MERGER, PAT
 from tests.support.clock import VirtualClock
@@ -80,6 +80,10 @@ def plans(draw: st.DrawFn) -> list[NewTask]:
     return plan
 
 
+class _DiedError(BaseException):
+    """The process is gone."""
+
+
 class BoardInUse(RuleBasedStateMachine):
     """Whatever is tried, in whatever order, is done whole or refused whole."""
 
@@ -121,6 +125,8 @@ class BoardInUse(RuleBasedStateMachine):
         before, refused = self._dump(), False
         try:
             return self.portal.call(trying)
+        except StoreError:
+            raise
         except SwarmError:
             refused = True
         assert not refused or self._dump() == before, "it was refused, and something changed"
@@ -303,7 +309,7 @@ class BoardInUse(RuleBasedStateMachine):
                 await self.board.heartbeat([claim])
                 await self.board.submit(claim, Work(result=result))
                 done.append(result)
-            except SwarmError:
+            except (ClaimLost, IllegalTransition):
                 pass
 
         async def together() -> list[str]:
@@ -316,17 +322,72 @@ class BoardInUse(RuleBasedStateMachine):
 
         assert len(self.portal.call(together)) <= 1, "one claim was handed in twice"
 
+    @rule(pick=PICK, result=RESULTS, opinion=OPINIONS, plan=plans())
+    def die_after_a_commit(
+        self, pick: int, result: str, opinion: Advice, plan: list[NewTask]
+    ) -> None:
+        """A process that dies right after a commit leaves a whole step behind, never half a one."""
+        steps: list[Callable[[], Awaitable[object]]] = []
+        if self.mail:
+            mail = self.mail[pick % len(self.mail)]
+            steps.append(lambda: self.board.add_critique(mail, opinion))
+        if self.claims:
+            claim = self.claims[pick % len(self.claims)]
+            steps += [
+                lambda: self.board.submit(claim, Work(result=result)),
+                lambda: self.board.decompose(claim, plan),
+                lambda: self.board.close_out(claim, result),
+            ]
+        if (task_id := self._task(pick)) is not None:
+            steps += [
+                lambda: self.board.people.cancel(task_id),
+                lambda: self.board.people.redo(task_id, "say more"),
+            ]
+        if steps:
+            self._die_in(steps[pick % len(steps)])
+
+    def _die_in(self, step: Callable[[], Awaitable[object]]) -> None:
+        store, commit = self.store, self.store.commit
+
+        def commit_and_die(batch: Batch) -> None:
+            commit(batch)
+            raise _DiedError
+
+        async def trying() -> None:
+            try:
+                store.commit = commit_and_die  # type: ignore[method-assign]
+                await step()
+            except (_DiedError, SwarmError):
+                pass
+            finally:
+                store.commit = commit  # type: ignore[method-assign]
+
+        self.portal.call(trying)
+        self.restart()
+
     @precondition(lambda self: self.claims)
     @rule(pick=PICK, result=RESULTS)
     def nothing_is_written_under_an_old_fence(self, pick: int, result: str) -> None:
         claim = self.claims[pick % len(self.claims)]
         old = claim._replace(fence=claim.fence - 1)
 
+        work = Work(result=result)
+
         async def trying() -> None:
-            with pytest.raises(ClaimLost):
-                await self.board.submit(old, Work(result=result))
-            with pytest.raises(ClaimLost):
-                await self.board.let_go(old)
+            for attempt in (
+                self.board.submit(old, work),
+                self.board.complete(old, work),
+                self.board.close_out(old, result),
+                self.board.decompose(old, [NewTask(title="late")]),
+                self.board.iterate(old, result),
+                self.board.signal(old, Signal.BLOCKED, "late?"),
+                self.board.fail(old, "late"),
+                self.board.merged(old),
+                self.board.let_go(old),
+            ):
+                with pytest.raises(ClaimLost):
+                    await attempt
+            assert await self.board.heartbeat([old]) == [old]
 
         before = self._dump()
         self.portal.call(trying)
