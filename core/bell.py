@@ -8,6 +8,8 @@ import anyio
 EVENTS = "events"
 """Rung by a store whenever new events are kept."""
 
+REMEMBERED_TOPICS = 10_000
+
 
 class Bell:
     """Rings carry no news: whoever wakes looks at the board. A missed ring costs one poll."""
@@ -19,6 +21,9 @@ class Bell:
     def ring(self, topics: Iterable[str]) -> None:
         for topic in topics:
             self._rung[topic] += 1
+            if len(self._rung) > REMEMBERED_TOPICS:
+                # Most topics are of one claim and never rung again.
+                del self._rung[next(iter(self._rung))]
             for event in self._waiting.pop(topic, ()):
                 event.set()
 

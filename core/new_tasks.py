@@ -9,6 +9,7 @@ from core.domain.limits import Limits
 from core.domain.plan import (
     NewTask,
     Placing,
+    check_children,
     check_new,
     check_no_cycle,
     check_plan,
@@ -54,12 +55,14 @@ class NewTasks:
     async def add_child(self, parent: Task, new: NewTask) -> Task:
         """One more task, milestone or idea below a parent whose plan was made."""
         await self.check_parent(parent, Step.ADD)
+        check_children((new,), await self._tx.count_family(parent.root), self._limits)
         siblings = await self._tx.children(parent.id)
         (task,) = await self._create(parent, (new,), first=len(siblings))
         return task
 
     async def add_plan(self, parent: Task, plan: Sequence[NewTask]) -> list[Task]:
         """The children of a plan, all or none."""
+        check_plan(plan, await self._tx.count_family(parent.root), self._limits)
         return await self._create(parent, plan, first=0)
 
     async def check_parent(self, parent: Task, step: Step) -> None:
@@ -71,7 +74,6 @@ class NewTasks:
             raise IllegalTransition(parent.id, place, step, "what is above it is cancelled")
 
     async def _create(self, parent: Task, plan: Sequence[NewTask], *, first: int) -> list[Task]:
-        check_plan(plan, await self._tx.count_family(parent.root), self._limits)
         now = self._tx.now
         ids = [await self._free_id() for _ in plan]
         if len(set(ids)) < len(ids):

@@ -134,8 +134,7 @@ class People:
         cancelled = await under_cancelled(tx, before)
         after = decisions.retry(before, under_cancelled=cancelled)
         if place_of(before) is Place.NOTHING_COMPLETED:
-            children = await tx.children(before.id)
-            failed = [child for child in children if child.status is FAILED]
+            failed = await _to_retry(tx, before)
             if not failed:
                 raise IllegalTransition(
                     before.id, place_of(before), Step.RETRY, "none of its tasks has failed"
@@ -192,3 +191,13 @@ class People:
         tx.add_feedback(task_id, said)
         await keep.follow()
         return await tx.task(task_id)
+
+
+async def _to_retry(tx: Transaction, parent: Task) -> list[Task]:
+    """The failed children of which, at some level, a task has failed."""
+    failed = [child for child in await tx.children(parent.id) if child.status is FAILED]
+    return [
+        child
+        for child in failed
+        if place_of(child) is not Place.NOTHING_COMPLETED or await _to_retry(tx, child)
+    ]

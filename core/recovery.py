@@ -42,11 +42,12 @@ class Recovery:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._limits = recorder.rules.limits
+        self._seen_waiting: dict[TaskId, float] = {}
+        """When this process last saw a task wait for somebody who did not come."""
 
     async def sweep(self, crew: Crew) -> list[Task]:
         async with self._recorder.store.read() as reader:
-            now = reader.now
-            held = [task for task in await reader.held() if self._is_over(task, now)]
+            held = [task for task in await reader.held() if self._is_over(task, reader.now)]
             asked = await reader.messages(MailStatus.QUEUED, MailStatus.DEAD)
             reviews = [
                 mail.task
@@ -55,11 +56,15 @@ class Recovery:
                 and _needs_a_look(mail, crew)
                 and (await reader.task(mail.task)).review_mail == mail.number
             ]
-            critiques = [task.id for task in await reader.to_be_fixed()] if crew.agents else []
+            idle = crew.has_idle_executor
+            critiques = [task.id for task in await reader.to_be_fixed()] if idle else []
+        # Whoever is not seen waiting now has not waited since the last look.
+        waiting = {*reviews, *critiques}
+        seen = self._seen_waiting.items()
+        self._seen_waiting = {name: when for name, when in seen if name in waiting}
         moved = [await self._end_claim(task.id) for task in held]
         moved += [await self._watch_review(task_id, crew) for task_id in reviews]
-        if crew.has_idle_executor:
-            moved += [await self._watch_critique(task_id) for task_id in critiques]
+        moved += [await self._watch_critique(task_id) for task_id in critiques]
         return [task for task in moved if task is not None]
 
     def _is_over(self, task: Task, now: float) -> bool:
@@ -77,16 +82,16 @@ class Recovery:
             now = tx.now
             if before.holder is None:
                 return None
-            if self._is_overdue(before, now):
-                keep = self._recorder.consequences(tx)
-                await keep.keep(Step.TIMEOUT, before, lifecycle.timeout(before))
-                await keep.follow()
-                return await tx.task(task_id)
             if _is_abandoned(before, now):
                 return await let_go(
                     self._recorder, tx, before, "its holder went silent", attempt=True
                 )
-            return None
+            if not self._is_overdue(before, now):
+                return None
+            keep = self._recorder.consequences(tx)
+            await keep.keep(Step.TIMEOUT, before, lifecycle.timeout(before))
+            await keep.follow()
+            return await tx.task(task_id)
 
     async def _watch_review(self, task_id: TaskId, crew: Crew) -> Task | None:
         """A review nobody can answer goes to a person."""
@@ -124,10 +129,14 @@ class Recovery:
             return await tx.task(task_id)
 
     def _watched(self, tx: Transaction, task: Task) -> Task:
-        """Count the time since the last look; a longer gap was a time in which nobody ran."""
+        """Count the time since it was last seen waiting, once however many processes look.
+
+        A gap longer than a lease was a time in which this process did not run.
+        """
         now = tx.now
-        gap = 0.0 if task.watched_at is None else now - task.watched_at
-        counted = gap if gap <= self._limits.lease_seconds else 0.0
+        since = max(self._seen_waiting.get(task.id, now), task.watched_at or 0.0)
+        counted = now - since if now - since <= self._limits.lease_seconds else 0.0
+        self._seen_waiting[task.id] = now
         watched = evolve(
             task,
             {

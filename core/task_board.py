@@ -84,6 +84,7 @@ class TaskBoard:
         self._rules = rules or Rules()
         self._recorder = Recorder(store, self._rules, listeners)
         self.people = People(self._recorder)
+        self._recovery = Recovery(self._recorder)
         self._process = process or str(this_process())
         self._chance = chance or random.Random()
 
@@ -390,7 +391,7 @@ class TaskBoard:
 
     async def recover_stale_tasks(self, crew: Crew | None = None) -> list[Task]:
         """Take back what nobody works on any more; returns the tasks it moved."""
-        return await Recovery(self._recorder).sweep(crew or Crew())
+        return await self._recovery.sweep(crew or Crew())
 
 
 def _answers(mail: Message, fence: int, task: Task) -> bool:

@@ -121,6 +121,8 @@ def _as_dependency(task: Task) -> tuple[object, ...]:
 
 
 def matters_to_parent(before: Task, after: Task) -> bool:
+    if before.kind is not after.kind:
+        return True
     return (before.settled, before.status, before.result_hash) != (
         after.settled,
         after.status,

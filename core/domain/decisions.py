@@ -102,9 +102,9 @@ def approve(task: Task, now: float) -> Task:
     """A person accepts the work, or takes note of what needed attention."""
     if task.status is COMPLETED:
         allow(task, Step.APPROVE, when=task.needs_attention, why="there is nothing to approve")
-        return moved(task, Step.APPROVE, needs_attention=False)
+        return moved(task, Step.APPROVE, needs_attention=False, auto_approved=False)
     allow(task, Step.APPROVE)
-    changes = {"reason": None, "needs_attention": False, "auto_approved": False}
+    changes = {"reason": None, "attempts": 0, "needs_attention": False, "auto_approved": False}
     return moved(task, Step.APPROVE, **changes, **go_on(task, now))
 
 
@@ -206,9 +206,11 @@ def retry(task: Task, *, under_cancelled: bool) -> Task:
     """Go back to where the failed claim came from, or to where the budget stopped it."""
     allow(task, Step.RETRY)
     allow(task, Step.RETRY, when=not under_cancelled, why=_UNDER_CANCELLED)
+    used_up = task.reason is Reason.MAX_ITERATIONS
     return moved(
         task,
         Step.RETRY,
+        round_iterations=0 if used_up else task.round_iterations,
         status=task.came_from,
         came_from=None,
         reason=None,

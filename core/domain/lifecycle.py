@@ -400,7 +400,7 @@ def _failed(task: Task, reason: Reason) -> dict[str, Any]:
 
 
 def _cancelled(now: float) -> dict[str, Any]:
-    return {"status": CANCELLED, "reason": None, "completed_at": now}
+    return {"status": CANCELLED, "reason": None, "cancel_wanted": False, "completed_at": now}
 
 
 def _result(task: Task, result: str) -> dict[str, Any]:

@@ -1,12 +1,16 @@
 """Limits: each has a default and a bound, each can be raised, none can be unset."""
 
+from typing import Annotated
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.domain.task import Phase
 
+Minutes = Annotated[float, Field(gt=0)]
+
 
 class Limits(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     max_iterations: int = Field(
         default=50, ge=1, description="Working passes of one task within a round."
@@ -14,7 +18,7 @@ class Limits(BaseModel):
     task_timeout_minutes: float = Field(
         default=30, gt=0, description="How long one claim may take where the type sets nothing."
     )
-    type_timeout_minutes: dict[str, dict[Phase, float]] = Field(
+    type_timeout_minutes: dict[str, dict[Phase, Minutes]] = Field(
         default={"implement": {Phase.WORK: 60.0, Phase.FIX: 30.0}},
         description="How long one claim may take, by type of task and phase.",
     )

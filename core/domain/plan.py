@@ -97,17 +97,20 @@ def check_plan(plan: Sequence[NewTask], already: int, limits: Limits) -> None:
         raise BadPlan("the plan names no task; give at least one")
     if len(plan) > limits.plan_tasks:
         raise BadPlan(f"the plan has {len(plan)} tasks and may have {limits.plan_tasks}")
-    if already + len(plan) > limits.request_tasks:
-        raise BadPlan(
-            f"the request would have {already + len(plan)} tasks and may have "
-            f"{limits.request_tasks}"
-        )
     keys = [new.key for new in plan if new.key is not None]
     if doubled := {key for key in keys if keys.count(key) > 1}:
         raise BadPlan(f"several tasks of the plan have the key {min(doubled)!r}")
+    check_children(plan, already, limits)
+
+
+def check_children(plan: Sequence[NewTask], already: int, limits: Limits) -> None:
+    """Refuse what can't be a part of a request, and more parts than one may have."""
+    total = already + len(plan)
+    if total > limits.request_tasks:
+        raise BadPlan(f"the request would have {total} tasks and may have {limits.request_tasks}")
     for new in plan:
         if new.kind is Kind.REQUEST:
-            raise BadPlan("a plan can't hold a request; use tasks and milestones")
+            raise BadPlan("a request can't be a part of another; use tasks and milestones")
         check_new(new, limits)
 
 

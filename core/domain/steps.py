@@ -101,6 +101,8 @@ class Place(StrEnum):
 _P = Place
 _SETTLE = (_P.HUMAN_REVIEW, _P.MERGING, _P.COMPLETED)
 """Where the review policy may send a task."""
+_SETTLE_FORCED = (_P.HUMAN_REVIEW, _P.COMPLETED)
+"""Forced code always goes to a person."""
 
 _CLAIMS = (_P.CLAIMED_PLAN, _P.CLAIMED_WORK, _P.CLAIMED_FIX, _P.CLAIMED_CLOSE_OUT)
 
@@ -120,13 +122,13 @@ TABLE: dict[Step, dict[Place, tuple[Place, ...]]] = {
     Step.ADD_CRITIQUE: {_P.REVIEW: (_P.CRITIQUE, *_SETTLE)},
     Step.NO_ADVICE: {_P.REVIEW: (_P.HUMAN_REVIEW,)},
     Step.CLAIM_CRITIQUE: {_P.CRITIQUE: (_P.CLAIMED_FIX,)},
-    Step.STALE_CRITIQUE: {_P.CRITIQUE: _SETTLE},
+    Step.STALE_CRITIQUE: {_P.CRITIQUE: _SETTLE_FORCED},
     Step.CLAIM_CLOSE_OUT: {_P.WAITING: (_P.CLAIMED_CLOSE_OUT,)},
     Step.CLOSE_OUT: {_P.CLAIMED_CLOSE_OUT: (_P.COMPLETED, _P.NOTHING_COMPLETED)},
     Step.LET_GO: {
         _P.CLAIMED_PLAN: (_P.PENDING, _P.FAILED),
         _P.CLAIMED_WORK: (_P.PENDING, _P.FAILED),
-        _P.CLAIMED_FIX: (_P.CRITIQUE, *_SETTLE),
+        _P.CLAIMED_FIX: (_P.CRITIQUE, *_SETTLE_FORCED),
         _P.CLAIMED_CLOSE_OUT: (_P.WAITING, _P.FAILED),
         _P.MERGE_BEGUN: (_P.MERGING, _P.HUMAN_REVIEW, _P.CANCELLED),
     },

@@ -80,7 +80,7 @@ def changed(task: Task, names: Iterable[str]) -> Values:
     """The columns of these fields."""
     row = task.__dict__
     values = {name: _ENCODE[name](row[name]) if name in _ENCODE else row[name] for name in names}
-    if "status" in values:
+    if "status" in values or "reason" in values:
         values["settled"] = _flag(task.settled)
     return values
 

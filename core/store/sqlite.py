@@ -70,8 +70,7 @@ class SqliteStore:
         self.batch: Batch | None = None
         self.in_step = False
         self.lock_seconds = LOCK_SECONDS
-        self._reader = reader
-        self._reading = 0
+        self._readers = [reader]
         self._data_version = -1
 
     @classmethod
@@ -96,42 +95,40 @@ class SqliteStore:
 
     async def close(self) -> None:
         self.writer.close()
-        self._reader.close()
+        for reader in self._readers:
+            reader.close()
 
     def transaction(self) -> "SqliteStep":
         return SqliteStep(self)
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[SqliteTransaction]:
+        reader = self._readers.pop() if self._readers else _connect(self.path, self.lock_seconds)
         try:
-            if self._reading == 0:
-                self._reader.execute("BEGIN")
-        except sqlite3.Error as error:
-            raise translated(error, self.path) from error
-        self._reading += 1
-        try:
-            yield SqliteTransaction(self._reader, Shared(str(self.path)), self.clock.now())
+            reader.execute("BEGIN")
+            yield SqliteTransaction(reader, Shared(str(self.path)), self.clock.now())
         except sqlite3.Error as error:
             raise translated(error, self.path) from error
         finally:
-            self._reading -= 1
-            if self._reading == 0:
-                self._reader.execute("ROLLBACK")
+            if reader.in_transaction:
+                reader.execute("ROLLBACK")
+            self._readers.append(reader)
 
     async def join(self) -> tuple[Batch, bool]:
         """The batch to write in, and whether the caller opened it and has to commit it."""
+        came = time.monotonic()
         while True:
             batch = self.batch
             if batch is None:
-                return await self._open_batch(), True
+                return await self._open_batch(came), True
             if batch.begun:
                 return batch, False
             await batch.opened.wait()
 
-    async def _open_batch(self) -> Batch:
+    async def _open_batch(self, came: float) -> Batch:
         batch = self.batch = Batch()
         try:
-            await _begin(self.writer, self.path, self.lock_seconds)
+            await _begin(self.writer, self.path, self.lock_seconds, came)
             self._look_for_other_writers()
         except BaseException as error:
             # Whoever waited for this batch opens the next one.
@@ -163,23 +160,24 @@ class SqliteStore:
             return
         try:
             step.keep()
-        except (sqlite3.Error, StoreError) as error:
+            for ts, kind, task, request, data in step.told:
+                self.shared.last_seq += 1
+                row = (
+                    self.shared.last_seq,
+                    SCHEMA,
+                    ts,
+                    kind._value_,
+                    task,
+                    request,
+                    to_json(data).decode(),
+                )
+                batch.events.append(row)
+        except Exception as error:
+            # Also a value that SQLite can't hold: half of the step may be written by now.
             batch.error = translated(error, self.path)
             return
         batch.wrote = batch.wrote or step.wrote
         batch.topics.update(step.topics)
-        for ts, kind, task, request, data in step.told:
-            self.shared.last_seq += 1
-            row = (
-                self.shared.last_seq,
-                SCHEMA,
-                ts,
-                kind._value_,
-                task,
-                request,
-                to_json(data).decode(),
-            )
-            batch.events.append(row)
 
     def commit(self, batch: Batch) -> None:
         """Keep the batch for good, or tell all its steps that nothing was kept."""
@@ -194,8 +192,11 @@ class SqliteStore:
                 self.writer.execute("COMMIT")
         except sqlite3.Error as error:
             batch.error = translated(error, self.path)
-        if self.writer.in_transaction:
-            self.writer.execute("ROLLBACK")
+        try:
+            if self.writer.in_transaction:
+                self.writer.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            batch.error = batch.error or translated(error, self.path)
         if batch.error is not None:
             self.shared.forget()
             self._data_version = -1
@@ -217,7 +218,10 @@ class SqliteStep:
         if store.in_step:
             raise RuntimeError("a step waits inside its transaction, or opens a second one")
         self._batch, self._opener = await store.join()
+        if store.in_step:
+            raise RuntimeError("a step waits inside its transaction, or opens a second one")
         store.in_step = True
+        self._saw_writes = self._batch.wrote
         self._step = SqliteTransaction(store.writer, store.shared, store.clock.now())
         return self._step
 
@@ -239,21 +243,22 @@ class SqliteStep:
                     await anyio.lowlevel.checkpoint()  # whoever is ready joins
             finally:
                 store.commit(batch)  # also when cancelled or failed
-        elif kind is None and step.wrote:
+        elif kind is None and (step.wrote or self._saw_writes):
             await batch.done.wait()
-        if kind is None and step.wrote and batch.error is not None:
+        if kind is None and (step.wrote or self._saw_writes) and batch.error is not None:
             raise batch.error
         if isinstance(error, sqlite3.Error):
             raise translated(error, store.path) from error
 
     def _drop(self, error: BaseException | None) -> None:
+        batch, path = self._batch, self._store.path
+        if isinstance(error, sqlite3.Error):
+            # The database itself failed: what the neighbours wrote can't be trusted either.
+            batch.error = batch.error or translated(error, path)
         try:
             self._step.discard()
         except sqlite3.Error as failure:
-            self._batch.error = translated(failure, self._store.path)
-        if isinstance(error, sqlite3.Error):
-            # The database itself failed: what the neighbours wrote can't be trusted either.
-            self._batch.error = self._batch.error or translated(error, self._store.path)
+            batch.error = batch.error or translated(failure, path)
 
 
 async def _prepared(
@@ -295,9 +300,11 @@ def _use_wal(connection: sqlite3.Connection) -> None:
 
 
 def _check_ours(connection: sqlite3.Connection, path: Path) -> None:
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    # In one statement: another process may be making the store right now.
+    application, version, tables = connection.execute(
+        "SELECT (SELECT application_id FROM pragma_application_id), "
+        "(SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_master)"
+    ).fetchone()
     if application != APPLICATION_ID and (application or version or tables):
         raise StoreForeign(str(path))
     if version > newest("sqlite"):
@@ -320,14 +327,18 @@ async def _migrate(connection: sqlite3.Connection, path: Path, lock_seconds: flo
         connection.execute("COMMIT")
 
 
-async def _begin(connection: sqlite3.Connection, path: Path, lock_seconds: float) -> None:
+async def _begin(
+    connection: sqlite3.Connection, path: Path, lock_seconds: float, came: float | None = None
+) -> None:
     """Take the write lock."""
-    await _patiently(lambda: connection.execute("BEGIN IMMEDIATE"), path, lock_seconds)
+    await _patiently(lambda: connection.execute("BEGIN IMMEDIATE"), path, lock_seconds, came)
 
 
-async def _patiently(act: Callable[[], object], path: Path, lock_seconds: float) -> None:
+async def _patiently(
+    act: Callable[[], object], path: Path, lock_seconds: float, came: float | None = None
+) -> None:
     """SQLite's own waiting for a lock starves under contention, so wait with jitter."""
-    started = time.monotonic()
+    started = time.monotonic() if came is None else came
     wait = FIRST_WAIT_SECONDS
     while True:
         try:

@@ -11,7 +11,7 @@ from core.domain.feedback import Feedback
 from core.domain.frozen import evolve
 from core.domain.message import MailStatus, Message
 from core.domain.task import FIELDS, AgentName, Task, TaskId
-from core.errors import MailNotFound, StoreFailed, TaskNotFound
+from core.errors import MailNotFound, StoreCorrupt, StoreFailed, TaskNotFound
 from core.store import rows
 from core.store.protocol import Answer, Wanted
 
@@ -244,13 +244,15 @@ class SqliteTransaction:
         self.wrote = self._added = True
 
     def put_task(self, task: Task, changed: Iterable[str]) -> None:
+        known = self._tasks.get(task.id) or self._shared.tasks.get(task.id)
+        current = (known or self._load(task.id)).version
+        if task.version != current + 1:
+            raise StoreFailed(self._shared.path, f"task {task.id!r} was changed by another step")
         if task.id in self._dirty:
             version, names = self._dirty[task.id]
             self._dirty[task.id] = (version, (*names, *changed))
         else:
-            known = self._tasks.get(task.id) or self._shared.tasks.get(task.id)
-            version = (known or self._load(task.id)).version
-            self._dirty[task.id] = (version, changed)
+            self._dirty[task.id] = (current, changed)
         self._tasks[task.id] = task
         self.wrote = True
 
@@ -315,7 +317,7 @@ class SqliteTransaction:
         row = self._connection.execute(_ONE_TASK, (task_id,)).fetchone()
         if row is None:
             raise TaskNotFound(task_id)
-        task = rows.task_of(row)
+        task = self._sound(row)
         self._shared.remember({task_id: task})
         return task
 
@@ -351,7 +353,13 @@ class SqliteTransaction:
             raise StoreFailed(self._shared.path, "a row was changed behind the transaction's back")
 
     def _task_list(self, statement: str, values: Sequence[Any] = ()) -> list[Task]:
-        return [rows.task_of(row) for row in self._query(statement, values)]
+        return [self._sound(row) for row in self._query(statement, values)]
+
+    def _sound(self, row: Sequence[Any]) -> Task:
+        try:
+            return rows.task_of(row)
+        except ValueError as error:
+            raise StoreCorrupt(self._shared.path, f"task {row[0]!r} makes no sense") from error
 
 
 def _within(wanted: Wanted, roots: frozenset[TaskId]) -> tuple[str, list[Any]]:
