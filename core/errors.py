@@ -74,6 +74,15 @@ class RequestTooLarge(SwarmError):
         self.limit_bytes = limit_bytes
 
 
+class UnstorableText(SwarmError):
+    """Nothing of the step was kept; the steps beside it are not touched."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a text holds half a character (a lone surrogate), which no store can keep; remove it"
+        )
+
+
 class StoreError(SwarmError):
     """The store can't do its work; what was committed before is safe."""
 

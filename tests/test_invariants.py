@@ -205,6 +205,15 @@ PLANTS = (
         "counts 1 critiques and has 0",
         f"UPDATE critiques SET round = 7 WHERE task = {id_of('criticised')}",
     ),
+    Plant(
+        "a_lost_fix_stays_a_fix",
+        "its result of this round was criticised",
+        (
+            "UPDATE tasks SET status = 'pending', claimable = 'work' WHERE title = 'criticised'",
+            "INSERT INTO events SELECT max(seq) + 1, 1, 0, 'task_let_go', "
+            f'{id_of("criticised")}, NULL, \'{{"status": "pending"}}\' FROM events',
+        ),
+    ),
     plant(
         "parents_and_children_agree",
         "the store's index disagrees",

@@ -3,7 +3,7 @@
 import random
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -11,7 +11,7 @@ from types import TracebackType
 
 import anyio
 import anyio.lowlevel
-from pydantic_core import to_json
+from pydantic_core import PydanticSerializationError, to_json
 
 from core.bell import EVENTS, Bell
 from core.clock import Clock, SystemClock
@@ -26,6 +26,7 @@ from core.errors import (
     StoreReadOnly,
     StoreTooNew,
     StoreUnreachable,
+    UnstorableText,
 )
 from core.store.migrations import migrations, newest, statements
 from core.store.sqlite_transaction import Shared, SqliteTransaction
@@ -154,30 +155,27 @@ class SqliteStore:
             self.shared.last_seq = seq or 0
             self.shared.last_mail = mail or 0
 
-    def take(self, batch: Batch, step: SqliteTransaction) -> None:
-        """Add a finished step to the batch; one that can't be written fails all of them."""
+    def take(self, batch: Batch, step: SqliteTransaction) -> UnstorableText | None:
+        """Add a finished step to the batch; returns why it can't be, where only it is to blame."""
         if batch.error is not None:
-            return
+            return None
         try:
+            told = [(one, _json(one.data)) for one in step.told]
             step.keep()
-            for ts, kind, task, request, data in step.told:
-                self.shared.last_seq += 1
-                row = (
-                    self.shared.last_seq,
-                    SCHEMA,
-                    ts,
-                    kind._value_,
-                    task,
-                    request,
-                    to_json(data).decode(),
-                )
-                batch.events.append(row)
+        except UnstorableText as refusal:
+            step.discard()
+            return refusal
         except Exception as error:
-            # Also a value that SQLite can't hold: half of the step may be written by now.
+            # Half of the step may be written by now, so nothing of the batch can be kept.
             batch.error = translated(error, self.path)
-            return
+            return None
         batch.wrote = batch.wrote or step.wrote
         batch.topics.update(step.topics)
+        for event, data in told:
+            self.shared.last_seq += 1
+            row = (event.ts, event.type._value_, event.task, event.request, data)
+            batch.events.append((self.shared.last_seq, SCHEMA, *row))
+        return None
 
     def commit(self, batch: Batch) -> None:
         """Keep the batch for good, or tell all its steps that nothing was kept."""
@@ -219,6 +217,8 @@ class SqliteStep:
             raise RuntimeError("a step waits inside its transaction, or opens a second one")
         self._batch, self._opener = await store.join()
         if store.in_step:
+            if self._opener:
+                store.commit(self._batch)
             raise RuntimeError("a step waits inside its transaction, or opens a second one")
         store.in_step = True
         self._saw_writes = self._batch.wrote
@@ -233,8 +233,9 @@ class SqliteStep:
     ) -> None:
         store, batch, step = self._store, self._batch, self._step
         store.in_step = False
+        refusal = None
         if kind is None:
-            store.take(batch, step)
+            refusal = store.take(batch, step)
         else:
             self._drop(error)
         if self._opener:
@@ -243,8 +244,10 @@ class SqliteStep:
                     await anyio.lowlevel.checkpoint()  # whoever is ready joins
             finally:
                 store.commit(batch)  # also when cancelled or failed
-        elif kind is None and (step.wrote or self._saw_writes):
+        elif kind is None and refusal is None and (step.wrote or self._saw_writes):
             await batch.done.wait()
+        if refusal is not None:
+            raise refusal
         if kind is None and (step.wrote or self._saw_writes) and batch.error is not None:
             raise batch.error
         if isinstance(error, sqlite3.Error):
@@ -259,6 +262,13 @@ class SqliteStep:
             self._step.discard()
         except sqlite3.Error as failure:
             batch.error = batch.error or translated(failure, path)
+
+
+def _json(data: Mapping[str, object]) -> str:
+    try:
+        return to_json(data).decode()
+    except PydanticSerializationError as error:
+        raise UnstorableText from error
 
 
 async def _prepared(

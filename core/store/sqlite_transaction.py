@@ -11,7 +11,13 @@ from core.domain.feedback import Feedback
 from core.domain.frozen import evolve
 from core.domain.message import MailStatus, Message
 from core.domain.task import FIELDS, AgentName, Task, TaskId
-from core.errors import MailNotFound, StoreCorrupt, StoreFailed, TaskNotFound
+from core.errors import (
+    MailNotFound,
+    StoreCorrupt,
+    StoreFailed,
+    TaskNotFound,
+    UnstorableText,
+)
 from core.store import rows
 from core.store.protocol import Answer, Wanted
 
@@ -334,23 +340,23 @@ class SqliteTransaction:
         return self._connection.execute(statement, values)
 
     def _flush(self) -> None:
-        for statement, bound in self._statements:
-            self._execute(statement, bound)
-        self._statements.clear()
+        writes = self._statements
         for task_id, (version, names) in self._dirty.items():
             after = self._tasks[task_id]
             if version == 0:
                 values = rows.inserted(after)
-                self._execute(_new_task(tuple(values)), tuple(values.values()))
+                writes.append((_new_task(tuple(values)), tuple(values.values())))
             else:
                 values = rows.changed(after, names)
-                statement = _task_change(tuple(values))
-                self._execute(statement, (*values.values(), task_id, version))
-        self._dirty.clear()
-
-    def _execute(self, statement: str, values: Sequence[Any]) -> None:
-        if self._connection.execute(statement, values).rowcount != 1:
-            raise StoreFailed(self._shared.path, "a row was changed behind the transaction's back")
+                row = (*values.values(), task_id, version)
+                writes.append((_task_change(tuple(values)), row))
+        for _, bound in writes:
+            _check_storable(bound)
+        for statement, bound in writes:
+            if self._connection.execute(statement, bound).rowcount != 1:
+                raise StoreFailed(self._shared.path, "a row changed behind a step's back")
+        self._statements = []
+        self._dirty = {}
 
     def _task_list(self, statement: str, values: Sequence[Any] = ()) -> list[Task]:
         return [self._sound(row) for row in self._query(statement, values)]
@@ -360,6 +366,16 @@ class SqliteTransaction:
             return rows.task_of(row)
         except ValueError as error:
             raise StoreCorrupt(self._shared.path, f"task {row[0]!r} makes no sense") from error
+
+
+def _check_storable(values: Iterable[Any]) -> None:
+    """Before anything is written, so that a step with a bad text fails alone."""
+    try:
+        for value in values:
+            if type(value) is str and not value.isascii():
+                value.encode()
+    except UnicodeEncodeError as error:
+        raise UnstorableText from error
 
 
 def _within(wanted: Wanted, roots: frozenset[TaskId]) -> tuple[str, list[Any]]:

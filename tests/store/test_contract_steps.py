@@ -8,7 +8,7 @@ from core.bell import EVENTS
 from core.domain.events import EventType, NewEvent
 from core.domain.message import MailStatus, Message
 from core.domain.task import TaskId
-from core.errors import StoreError
+from core.errors import StoreError, UnstorableText
 from core.store.protocol import Store, Transaction
 from tests.store.stores import Backend
 from tests.support.clock import VirtualClock
@@ -266,6 +266,21 @@ async def test_an_event_that_can_not_be_written_fails_its_step_and_the_store_goe
         assert isinstance(ended, Exception)
         assert next_one is None
         assert (await has(store, "bad"), await has(store, "next")) == (False, True)
+
+
+async def test_a_text_with_half_a_character_fails_its_own_step_only(
+    backend: Backend, tmp_path: Path
+) -> None:
+    async with backend.open(tmp_path, VirtualClock()) as store:
+
+        async def write() -> None:
+            await put_on(store, UNWRITABLE["half a character"])
+
+        before, bad, after = await together(adding(store, "a"), write, adding(store, "b"))
+
+        assert isinstance(bad, UnstorableText)
+        assert (before, after) == (None, None)
+        assert [await has(store, name) for name in ("a", "bad", "b")] == [True, False, True]
 
 
 async def test_who_hears_a_ring_finds_what_it_was_rung_for(
