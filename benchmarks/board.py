@@ -9,12 +9,13 @@ from benchmarks.story import Story
 from core.domain.agent import Agent, Role
 from core.domain.critique import advice
 from core.domain.human_review import ReviewMode, ReviewRules
-from core.domain.lifecycle import Work
 from core.domain.plan import NewTask
+from core.domain.reports import Work
 from core.domain.rules import Rules
 from core.domain.task import AgentName, TaskStatus
 from core.mailbox import Mailbox
-from core.store.sqlite import SqliteStore, Synchronous
+from core.store.sqlite import SqliteStore
+from core.store.sqlite_file import Synchronous
 from core.task_board import TaskBoard
 
 RULES = Rules(review=ReviewRules(default_mode=ReviewMode.AUTO))

@@ -15,7 +15,8 @@ from benchmarks.story import Story
 from core.domain.agent import Agent, Role
 from core.domain.task import AgentName
 from core.mailbox import Mailbox
-from core.store.sqlite import SqliteStore, Synchronous
+from core.store.sqlite import SqliteStore
+from core.store.sqlite_file import Synchronous
 from core.task_board import TaskBoard
 
 CLAIMS = 400

@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from core.domain import conditions, lifecycle
-from core.domain.critique import Critique
-from core.domain.events import TOLD, Event, EventType, TaskFact
-from core.domain.message import OPEN, MailStatus, Message, MessageKind
+from core.domain.events import TOLD, EventType, TaskFact
+from core.domain.message import OPEN, MailStatus, MessageKind
 from core.domain.plan import check_no_cycle
 from core.domain.rules import Rules
 from core.domain.steps import Place, place_of
@@ -20,15 +19,13 @@ from core.domain.task import (
     MERGING,
     REVIEW,
     Kind,
-    Task,
     TaskId,
     Verdict,
     hash_of,
 )
 from core.errors import BadPlan
-from core.store.protocol import Answer, Reader, Store
-
-_PAGE = 5000
+from core.picture import Picture, take_picture
+from core.store.protocol import Store
 
 
 @dataclass(frozen=True)
@@ -41,37 +38,6 @@ class Violation:
         return f"{self.rule}: {self.about}: {self.sentence}"
 
 
-@dataclass(frozen=True)
-class Picture:
-    """All there is in a store, at one moment."""
-
-    rules: Rules
-    tasks: dict[TaskId, Task]
-    children: dict[TaskId, list[Task]]
-    open_parents: frozenset[TaskId]
-    mail: dict[int, Message]
-    critiques: dict[TaskId, list[tuple[int, Critique]]]
-    answers: dict[TaskId, list[Answer]]
-    events: list[Event]
-
-    def above(self, task: Task) -> Iterator[Task]:
-        while task.parent is not None and task.parent in self.tasks:
-            task = self.tasks[task.parent]
-            yield task
-
-    def dependencies(self, task: Task) -> list[Task]:
-        names = [name for one in (task, *self.above(task)) for name in one.depends_on]
-        return [self.tasks[name] for name in dict.fromkeys(names) if name in self.tasks]
-
-    def under_cancelled(self, task: Task) -> bool:
-        return any(one.status is CANCELLED for one in self.above(task))
-
-    def counted(self, task: Task) -> list[Critique]:
-        """The critiques of the current round that had an effect."""
-        kept = self.critiques.get(task.id, [])
-        return [one for round_, one in kept if round_ == task.round and not one.late]
-
-
 Found = Iterator[tuple[object, str]]
 Invariant = Callable[[Picture], Found]
 
@@ -79,33 +45,12 @@ Invariant = Callable[[Picture], Found]
 async def check(store: Store, rules: Rules | None = None) -> list[Violation]:
     """Every promise that this store breaks; an empty list when it keeps them all."""
     async with store.read() as reader:
-        picture = await _take_picture(reader, rules or Rules())
+        picture = await take_picture(reader, rules or Rules())
     return [
         Violation(invariant.__name__, str(about), sentence)
         for invariant in INVARIANTS
         for about, sentence in invariant(picture)
     ]
-
-
-async def _take_picture(reader: Reader, rules: Rules) -> Picture:
-    tasks = {task.id: task for task in await reader.all_tasks()}
-    children: dict[TaskId, list[Task]] = defaultdict(list)
-    for task in tasks.values():
-        if task.parent is not None and task.kind is not Kind.IDEA:
-            children[task.parent].append(task)
-    events: list[Event] = []
-    while page := await reader.events(events[-1].seq if events else 0, _PAGE):
-        events += page
-    return Picture(
-        rules=rules,
-        tasks=tasks,
-        children=children,
-        open_parents=frozenset([one for one in children if await reader.has_open_child(one)]),
-        mail={mail.number: mail for mail in await reader.messages()},
-        critiques={one: await reader.critiques(one) for one in tasks},
-        answers={one.id: await reader.answers(one.id) for one in tasks.values() if one.answers},
-        events=events,
-    )
 
 
 def every_status_has_a_next_actor(picture: Picture) -> Found:

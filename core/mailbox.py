@@ -6,9 +6,9 @@ from core.domain import message
 from core.domain.agent import Agent
 from core.domain.events import EventType
 from core.domain.frozen import evolve
-from core.domain.lifecycle import Holder
 from core.domain.limits import Limits
 from core.domain.message import MailStatus, Message
+from core.domain.reports import Holder
 from core.errors import MailLost
 from core.process import surely_dead, this_process
 from core.store.protocol import Store, Transaction

@@ -18,9 +18,9 @@ from core.domain.agent import Agent, Crew, Role
 from core.domain.critique import Advice, Critique
 from core.domain.events import Event
 from core.domain.feedback import Decision
-from core.domain.lifecycle import Holder, Work
-from core.domain.message import MailStatus, Message
+from core.domain.message import Message
 from core.domain.plan import NewTask
+from core.domain.reports import Closing, Holder, Work
 from core.domain.rules import Rules
 from core.domain.steps import Step, place_of
 from core.domain.task import (
@@ -29,7 +29,6 @@ from core.domain.task import (
     FIX,
     MERGE,
     PLAN,
-    REVIEW,
     WORK,
     AgentName,
     Kind,
@@ -304,7 +303,7 @@ class TaskBoard:
                 result_hash=mail.result_hash or "",
                 cycle=mail.cycle or 0,
                 mail=mail.number,
-                late=not _answers(current, mail.fence, before),
+                late=not message.answers(current, mail.fence, before),
             )
             tx.add_critique(before, critique)
             if critique.late:
@@ -327,7 +326,7 @@ class TaskBoard:
                 raise IllegalTransition(
                     before.id, place_of(before), Step.CLOSE_OUT, "a child is not settled"
                 )
-            closing = lifecycle.Closing(
+            closing = Closing(
                 answer=answer,
                 anything_completed=any(one.status is COMPLETED for one in children),
                 children=conditions.fingerprint(children),
@@ -392,15 +391,3 @@ class TaskBoard:
     async def recover_stale_tasks(self, crew: Crew | None = None) -> list[Task]:
         """Take back what nobody works on any more; returns the tasks it moved."""
         return await self._recovery.sweep(crew or Crew())
-
-
-def _answers(mail: Message, fence: int, task: Task) -> bool:
-    """The mail asks for the current review of the task and is held under this fence."""
-    return (
-        mail.status is MailStatus.TAKEN
-        and mail.fence == fence
-        and task.status is REVIEW
-        and task.review_mail == mail.number
-        and task.result_hash == mail.result_hash
-        and task.critique_round + 1 == mail.cycle
-    )

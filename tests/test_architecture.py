@@ -100,4 +100,4 @@ def test_no_room_waits_by_sleeping_in_a_loop() -> None:
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "sleep"
     }
 
-    assert sleepers == {"core/clock.py", "core/store/sqlite.py"}
+    assert sleepers == {"core/clock.py", "core/store/sqlite_file.py"}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from core.domain.lifecycle import Work
+from core.domain.reports import Work
 from core.domain.task import Complexity, Phase, TaskStatus, Verdict
 from core.errors import ClaimLost, IllegalTransition
 from tests.support.board import ADA, BOB, CREW, EVE, open_house, some

@@ -17,17 +17,18 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from core.domain.agent import Agent
 from core.domain.critique import Advice, Opinion, advice
 from core.domain.human_review import ReviewMode, ReviewRules
-from core.domain.lifecycle import Work
 from core.domain.limits import Limits
 from core.domain.message import Message
 from core.domain.plan import NewTask
+from core.domain.reports import Work
 from core.domain.rules import Rules
 from core.domain.task import Complexity, Kind, Phase, Signal, Task, TaskId
 from core.errors import ClaimLost, IllegalTransition, MailLost, StoreError, SwarmError
 from core.flows.recovery import recover
 from core.invariants import check
 from core.mailbox import Mailbox
-from core.store.sqlite import Batch, SqliteStore, Synchronous
+from core.store.sqlite import Batch, SqliteStore
+from core.store.sqlite_file import Synchronous
 from core.task_board import Claim, TaskBoard
 from tests.support.board import ADA, BOB, CREW, EVE, MERGER, PAT
 from tests.support.clock import VirtualClock

@@ -1,13 +1,12 @@
 """The steps of agents: claim, work, hand in, advise, let go. Each returns a new task or refuses."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
-
-from pydantic import BaseModel, ConfigDict
+from typing import Any
 
 from core.domain.critique import Critique, Opinion
 from core.domain.frozen import evolve
 from core.domain.human_review import FORCED, ReviewMode, review_mode, why_a_person
+from core.domain.reports import Closing, Holder, Work
 from core.domain.rules import Rules
 from core.domain.steps import AT_ONCE, Step, allow, moved, place_of
 from core.domain.task import (
@@ -37,30 +36,10 @@ from core.domain.task import (
     Task,
     TaskId,
     TaskStatus,
-    Usage,
     Verdict,
     hash_of,
 )
 from core.errors import ClaimLost, IllegalTransition
-
-
-class Holder(NamedTuple):
-    """An agent of one running process."""
-
-    process: str
-    agent: AgentName
-
-
-class Work(BaseModel):
-    """What an executor hands in."""
-
-    model_config = ConfigDict(frozen=True)
-
-    result: str
-    message: str = ""
-    quality_passed: bool | None = None
-    usage: Usage = NO_USAGE
-
 
 _COMPLEX, _NORMAL = Complexity.COMPLEX, Complexity.NORMAL
 _DONE, _IDEA = Signal.COMPLETE, Kind.IDEA
@@ -258,17 +237,6 @@ def stale_critique(task: Task, rules: Rules, now: float) -> Task:
     """Nobody came to fix it in time: the result is kept as it is."""
     allow(task, Step.STALE_CRITIQUE)
     return moved(task, Step.STALE_CRITIQUE, **_forced(task, Reason.STALE, rules, now))
-
-
-class Closing(BaseModel):
-    """What a planner closes a request or milestone with."""
-
-    model_config = ConfigDict(frozen=True)
-
-    answer: str
-    anything_completed: bool
-    children: str
-    """Fingerprint of the children the answer was written from."""
 
 
 def close_out(task: Task, fence: int, closing: Closing, now: float) -> Task:

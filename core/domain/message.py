@@ -8,9 +8,9 @@ from pydantic.dataclasses import dataclass
 
 from core.domain.agent import Role
 from core.domain.frozen import evolve
-from core.domain.lifecycle import Holder
 from core.domain.limits import Limits
-from core.domain.task import AgentName, Task, TaskId
+from core.domain.reports import Holder
+from core.domain.task import REVIEW, AgentName, Task, TaskId
 from core.errors import MailLost
 
 
@@ -130,3 +130,15 @@ def _released(message: Message, changes: dict[str, Any]) -> Message:
     if message.holder is not None:
         changes |= {"holder": None, "agent": None, "lease_until": None, "fence": message.fence + 1}
     return evolve(message, changes)
+
+
+def answers(mail: Message, fence: int, task: Task) -> bool:
+    """The mail asks for the current review of the task and is held under this fence."""
+    return (
+        mail.status is _TAKEN
+        and mail.fence == fence
+        and task.status is REVIEW
+        and task.review_mail == mail.number
+        and task.result_hash == mail.result_hash
+        and task.critique_round + 1 == mail.cycle
+    )

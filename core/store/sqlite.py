@@ -1,11 +1,9 @@
 """One local SQLite file, shared by processes; steps that are ready together share one commit."""
 
-import random
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
 
@@ -16,32 +14,17 @@ from pydantic_core import PydanticSerializationError, to_json
 from core.bell import EVENTS, Bell
 from core.clock import Clock, SystemClock
 from core.domain.events import SCHEMA
-from core.errors import (
-    StoreBusy,
-    StoreCorrupt,
-    StoreError,
-    StoreFailed,
-    StoreForeign,
-    StoreFull,
-    StoreReadOnly,
-    StoreTooNew,
-    StoreUnreachable,
-    UnstorableText,
+from core.errors import StoreError, UnstorableText
+from core.store.cache import Shared
+from core.store.sqlite_file import (
+    LOCK_SECONDS,
+    Synchronous,
+    begin,
+    connect,
+    prepared,
+    translated,
 )
-from core.store.migrations import migrations, newest, statements
-from core.store.sqlite_transaction import Shared, SqliteTransaction
-
-APPLICATION_ID = 0x53574D31
-LOCK_SECONDS = 30.0
-FIRST_WAIT_SECONDS = 0.0005
-LONGEST_WAIT_SECONDS = 0.02
-
-
-class Synchronous(StrEnum):
-    """FULL survives a power cut; NORMAL may lose the last steps to one, never to a crash."""
-
-    FULL = "FULL"
-    NORMAL = "NORMAL"
+from core.store.sqlite_transaction import SqliteTransaction
 
 
 class Batch:
@@ -84,9 +67,9 @@ class SqliteStore:
         lock_seconds: float = LOCK_SECONDS,
     ) -> "SqliteStore":
         """Open the file, or create it; refuse one that this version can't serve."""
-        writer = await _prepared(path, synchronous, lock_seconds)
+        writer = await prepared(path, synchronous, lock_seconds)
         try:
-            reader = _connect(path, lock_seconds)
+            reader = connect(path, lock_seconds)
         except BaseException:
             writer.close()
             raise
@@ -104,7 +87,7 @@ class SqliteStore:
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[SqliteTransaction]:
-        reader = self._readers.pop() if self._readers else _connect(self.path, self.lock_seconds)
+        reader = self._readers.pop() if self._readers else connect(self.path, self.lock_seconds)
         try:
             reader.execute("BEGIN")
             yield SqliteTransaction(reader, Shared(str(self.path)), self.clock.now())
@@ -129,7 +112,7 @@ class SqliteStore:
     async def _open_batch(self, came: float) -> Batch:
         batch = self.batch = Batch()
         try:
-            await _begin(self.writer, self.path, self.lock_seconds, came)
+            await begin(self.writer, self.path, self.lock_seconds, came)
             self._look_for_other_writers()
         except BaseException as error:
             # Whoever waited for this batch opens the next one.
@@ -269,126 +252,3 @@ def _json(data: Mapping[str, object]) -> str:
         return to_json(data).decode()
     except PydanticSerializationError as error:
         raise UnstorableText from error
-
-
-async def _prepared(
-    path: Path, synchronous: Synchronous, lock_seconds: float
-) -> sqlite3.Connection:
-    """A connection to a store of the newest schema."""
-    connection = _connect(path)
-    try:
-        await _patiently(lambda: _check_ours(connection, path), path, lock_seconds)
-        await _patiently(lambda: _use_wal(connection), path, lock_seconds)
-        connection.execute(f"PRAGMA synchronous = {synchronous.value}")
-        await _migrate(connection, path, lock_seconds)
-    except sqlite3.Error as error:
-        connection.close()
-        raise translated(error, path) from error
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _connect(path: Path, busy_seconds: float = 0) -> sqlite3.Connection:
-    try:
-        return sqlite3.connect(
-            path,
-            isolation_level=None,
-            timeout=busy_seconds,
-            cached_statements=512,
-            check_same_thread=False,
-        )
-    except sqlite3.Error as error:
-        raise translated(error, path) from error
-
-
-def _use_wal(connection: sqlite3.Connection) -> None:
-    (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
-    if mode != "wal":
-        connection.execute("PRAGMA journal_mode = WAL")
-
-
-def _check_ours(connection: sqlite3.Connection, path: Path) -> None:
-    # In one statement: another process may be making the store right now.
-    application, version, tables = connection.execute(
-        "SELECT (SELECT application_id FROM pragma_application_id), "
-        "(SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_master)"
-    ).fetchone()
-    if application != APPLICATION_ID and (application or version or tables):
-        raise StoreForeign(str(path))
-    if version > newest("sqlite"):
-        raise StoreTooNew(str(path), version, newest("sqlite"))
-
-
-async def _migrate(connection: sqlite3.Connection, path: Path, lock_seconds: float) -> None:
-    for number, script in migrations("sqlite"):
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version >= number:
-            continue
-        await _begin(connection, path, lock_seconds)
-        # Another process may have come first while this one waited for the lock.
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version < number:
-            for statement in statements(script):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {number}")
-        connection.execute("COMMIT")
-
-
-async def _begin(
-    connection: sqlite3.Connection, path: Path, lock_seconds: float, came: float | None = None
-) -> None:
-    """Take the write lock."""
-    await _patiently(lambda: connection.execute("BEGIN IMMEDIATE"), path, lock_seconds, came)
-
-
-async def _patiently(
-    act: Callable[[], object], path: Path, lock_seconds: float, came: float | None = None
-) -> None:
-    """SQLite's own waiting for a lock starves under contention, so wait with jitter."""
-    started = time.monotonic() if came is None else came
-    wait = FIRST_WAIT_SECONDS
-    while True:
-        try:
-            act()
-            return
-        except sqlite3.OperationalError as error:
-            if not _is_busy(error):
-                raise
-        waited = time.monotonic() - started
-        if waited > lock_seconds:
-            raise StoreBusy(str(path), waited)
-        await anyio.sleep(random.uniform(0, wait))
-        wait = min(wait * 2, LONGEST_WAIT_SECONDS)
-
-
-def _is_busy(error: sqlite3.Error) -> bool:
-    return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
-
-
-def _code(error: sqlite3.Error) -> int:
-    """The primary result code, without what the extended ones add."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF
-
-
-def translated(error: BaseException, path: Path) -> StoreError:
-    """What SQLite said, as a sentence a person can act on."""
-    if isinstance(error, StoreError):
-        return error
-    if not isinstance(error, sqlite3.Error):
-        return StoreFailed(str(path), str(error))
-    match _code(error):
-        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
-            return StoreCorrupt(str(path), str(error))
-        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
-            return StoreReadOnly(str(path))
-        case sqlite3.SQLITE_FULL:
-            return StoreFull(str(path))
-        case sqlite3.SQLITE_CANTOPEN:
-            return StoreUnreachable(str(path), "the file or its folder can't be opened")
-        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-            return StoreBusy(str(path), 0)
-        case _:
-            return StoreFailed(str(path), str(error))

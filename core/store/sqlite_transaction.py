@@ -1,7 +1,7 @@
 """What a step asks of SQLite and what it leaves there; also serves plain reads."""
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from core.domain.agent import Role
@@ -19,6 +19,7 @@ from core.errors import (
     UnstorableText,
 )
 from core.store import rows
+from core.store.cache import Shared
 from core.store.protocol import Answer, Wanted
 
 _TASK = f"SELECT {', '.join(FIELDS)} FROM tasks "
@@ -40,38 +41,6 @@ _OLDEST = (
 )
 _FOR_ROLE = _OLDEST.format(address="to_role", not_paused=_NOT_PAUSED.format(table="mail"))
 _FOR_AGENT = _OLDEST.format(address="to_agent", not_paused=_NOT_PAUSED.format(table="mail"))
-
-CACHED_TASKS = 8192
-CACHED_MESSAGES = 1024
-
-
-class Shared:
-    """What all steps of one connection know, true as long as no other process wrote."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.tasks: dict[TaskId, Task] = {}
-        self.messages: dict[int, Message] = {}
-        self.last_seq = 0
-        self.last_mail = 0
-
-    def forget(self) -> None:
-        self.tasks.clear()
-        self.messages.clear()
-
-    def next_mail(self) -> int:
-        self.last_mail += 1
-        return self.last_mail
-
-    def remember(self, tasks: Mapping[TaskId, Task]) -> None:
-        self.tasks.update(tasks)
-        while len(self.tasks) > CACHED_TASKS:
-            del self.tasks[next(iter(self.tasks))]
-
-    def remember_messages(self, messages: Mapping[int, Message]) -> None:
-        self.messages.update(messages)
-        while len(self.messages) > CACHED_MESSAGES:
-            del self.messages[next(iter(self.messages))]
 
 
 class SqliteTransaction:

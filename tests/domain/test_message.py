@@ -6,9 +6,9 @@ import pytest
 
 from core.domain import message
 from core.domain.agent import Role
-from core.domain.lifecycle import Holder
 from core.domain.limits import Limits
 from core.domain.message import MailStatus, Message, MessageKind
+from core.domain.reports import Holder
 from core.domain.task import AgentName
 from core.errors import MailLost
 from tests.support.tasks import changed, make_task

@@ -12,8 +12,8 @@ import anyio
 
 from core.domain.critique import advice
 from core.domain.events import DecomposedFact, Event
-from core.domain.lifecycle import Work
 from core.domain.message import Message
+from core.domain.reports import Work
 from core.domain.task import Task
 from core.errors import SwarmError
 from core.invariants import check

@@ -21,12 +21,13 @@ import anyio._backends._asyncio  # loaded by the first run, so by each child
 
 from core.domain.agent import Agent
 from core.domain.critique import Advice, Opinion, advice
-from core.domain.lifecycle import Work
 from core.domain.plan import NewTask
+from core.domain.reports import Work
 from core.domain.task import Complexity, Kind, Signal, Task
 from core.flows.recovery import recover
 from core.mailbox import Mailbox
-from core.store.sqlite import SqliteStore, Synchronous
+from core.store.sqlite import SqliteStore
+from core.store.sqlite_file import Synchronous
 from core.task_board import Claim, TaskBoard
 from tests.support.board import ADA, AUTO, BOB, CREW, EVE, MERGER, PAT, some
 

@@ -11,8 +11,8 @@ import pytest
 
 from core.domain.critique import advice
 from core.domain.events import Event, EventType, TaskFact
-from core.domain.lifecycle import Work
 from core.domain.message import MailStatus
+from core.domain.reports import Work
 from core.domain.task import Kind, Phase, TaskId, TaskStatus
 from core.flows.recovery import recover
 from core.invariants import check

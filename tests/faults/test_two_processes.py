@@ -11,9 +11,9 @@ import pytest
 
 from core.domain.agent import Role
 from core.domain.critique import advice
-from core.domain.lifecycle import Work
 from core.domain.message import MailStatus
 from core.domain.plan import NewTask
+from core.domain.reports import Work
 from core.domain.task import Complexity, Kind, TaskStatus, Verdict
 from core.errors import StoreBusy
 from core.store.sqlite import SqliteStore

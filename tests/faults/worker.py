@@ -16,9 +16,9 @@ from core.domain.agent import Agent, Crew, Role
 from core.domain.critique import Critique, advice
 from core.domain.events import Event, TaskFact
 from core.domain.human_review import ReviewMode, ReviewRules
-from core.domain.lifecycle import Work
 from core.domain.limits import Limits
 from core.domain.message import Message
+from core.domain.reports import Work
 from core.domain.rules import Rules
 from core.domain.task import AgentName, Reason, TaskId, TaskStatus
 from core.errors import ClaimLost, IllegalTransition, MailLost

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from core.clock import Clock
 from core.store.protocol import Store
-from core.store.sqlite import SqliteStore, Synchronous
+from core.store.sqlite import SqliteStore
+from core.store.sqlite_file import Synchronous
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from core.domain.lifecycle import Work
+from core.domain.reports import Work
 from core.domain.steps import Place, place_of
 from core.domain.task import Phase, Task, TaskStatus
 from core.errors import ClaimLost, IllegalTransition

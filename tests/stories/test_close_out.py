@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from core.domain.lifecycle import Work
 from core.domain.plan import NewTask
+from core.domain.reports import Work
 from core.domain.steps import Place, place_of
 from core.domain.task import Kind, Phase, Reason, Task, TaskStatus
 from core.errors import ClaimLost, IllegalTransition

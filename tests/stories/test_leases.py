@@ -6,8 +6,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from core.domain.lifecycle import Work
 from core.domain.message import MailStatus
+from core.domain.reports import Work
 from core.domain.steps import Place, place_of
 from core.domain.task import Phase, Reason, Signal, TaskStatus, Verdict
 from core.errors import ClaimLost

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from core.domain.feedback import Decision, Feedback, RedoOption
-from core.domain.lifecycle import Work
+from core.domain.reports import Work
 from core.domain.task import Phase, Reason, Signal, Task, TaskStatus
 from core.errors import IllegalTransition
 from tests.support.board import ADA, BATCH, PAT, House, open_house, some

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from core.domain.lifecycle import Work
 from core.domain.plan import NewTask
+from core.domain.reports import Work
 from core.domain.task import Kind, TaskStatus, hash_of
 from core.errors import ClaimLost, IllegalTransition
 from tests.support.board import ADA, BATCH, PAT, House, open_house, some

@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable
 
 from core.domain.agent import Crew
 from core.domain.critique import Advice, Opinion
-from core.domain.lifecycle import Work
 from core.domain.plan import NewTask
+from core.domain.reports import Work
 from core.domain.steps import Step
 from core.domain.task import Complexity, Kind, Phase, Signal, Task, TaskStatus
 from core.task_board import Claim

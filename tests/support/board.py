@@ -11,9 +11,9 @@ from core.consequences import Listener
 from core.domain.agent import Agent, Crew, Role
 from core.domain.critique import advice
 from core.domain.human_review import ReviewMode, ReviewRules
-from core.domain.lifecycle import Work
 from core.domain.message import Message
 from core.domain.plan import NewTask
+from core.domain.reports import Work
 from core.domain.rules import Rules
 from core.domain.task import AgentName, Complexity, Kind, Task, TaskId
 from core.invariants import check

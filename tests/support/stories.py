@@ -1,7 +1,7 @@
 """Pieces that many stories share."""
 
-from core.domain.lifecycle import Work
 from core.domain.plan import NewTask
+from core.domain.reports import Work
 from core.domain.task import Task, TaskId, TaskStatus
 from core.store.protocol import Answer
 from core.task_board import Claim
