@@ -441,7 +441,7 @@ _SHORT = settings(
     stateful_step_count=5,
     suppress_health_check=list(HealthCheck),
 )
-_LONG = settings(_SHORT, max_examples=200, stateful_step_count=20)
+_LONG = settings(_SHORT, max_examples=60, stateful_step_count=12)
 
 TestBoardInUse = BoardInUse.TestCase
 TestBoardInUse.settings = _SHORT
