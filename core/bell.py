@@ -21,11 +21,11 @@ class Bell:
     def ring(self, topics: Iterable[str]) -> None:
         for topic in topics:
             self._rung[topic] += 1
-            if len(self._rung) > REMEMBERED_TOPICS:
-                # Most topics are of one claim and never rung again.
-                del self._rung[next(iter(self._rung))]
             for event in self._waiting.pop(topic, ()):
                 event.set()
+        if len(self._rung) > REMEMBERED_TOPICS:
+            # Most topics are of one claim and never rung again; who still listens wakes once more.
+            self._rung.clear()
 
     def listen(self, *topics: str) -> "Ear":
         """Listen from now on; look at the board after this and before waiting."""
