@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 UNKNOWN = "-"
+ENDED = "ended"
 
 
 @dataclass(frozen=True)
@@ -47,13 +48,24 @@ def _namespace() -> str:
 
 
 def _started(pid: int) -> str:
-    """When a process began, in clock ticks since the boot; UNKNOWN where it is gone or hidden."""
+    """When a process began, in clock ticks since the boot; UNKNOWN where that can't be seen."""
     stat = _read(f"/proc/{pid}/stat")
     if stat == UNKNOWN:
         return UNKNOWN
     # The name in brackets may hold blanks and brackets: fields count from the last one.
     fields = stat.rpartition(")")[2].split()
-    return UNKNOWN if fields[0] in ("Z", "X") else fields[19]
+    return ENDED if fields[0] in ("Z", "X") else fields[19]
+
+
+def _is_there(pid: int) -> bool:
+    """Also for processes that /proc hides from other users."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 @cache
@@ -87,4 +99,7 @@ def surely_dead(holder: str) -> bool:
         return False
     if other.boot != boot:
         return True
-    return other.namespace == namespace and _started(other.pid) != other.started
+    if other.namespace != namespace:
+        return False
+    started = _started(other.pid)
+    return started != other.started if started != UNKNOWN else not _is_there(other.pid)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from core import process
 from core.process import UNKNOWN, ProcessId, surely_dead, this_process
 from tests.support import children
 
@@ -96,3 +97,14 @@ def test_where_it_can_not_be_known_nobody_is_dead(elsewhere: dict[str, str]) -> 
 def test_a_name_that_is_none_of_ours_is_not_dead(name: str) -> None:
     assert ProcessId.parse(name) is None
     assert not surely_dead(name)
+
+
+def test_a_process_that_proc_hides_is_not_taken_for_dead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With hidepid the processes of other users have no folder in /proc, and still run."""
+    read = process._read
+    hidden = f"/proc/{os.getpid()}/stat"
+    alive = str(this_process())
+
+    monkeypatch.setattr(process, "_read", lambda path: "-" if path == hidden else read(path))
+
+    assert not surely_dead(alive)
