@@ -24,6 +24,8 @@ from core.store.migrations import migrations, newest, statements
 
 APPLICATION_ID = 0x53574D31
 LOCK_SECONDS = 30.0
+CACHE_KIB = 64 * 1024
+"""Ids are random, so a large board touches pages all over the file."""
 FIRST_WAIT_SECONDS = 0.0005
 LONGEST_WAIT_SECONDS = 0.02
 
@@ -42,6 +44,7 @@ async def prepared(path: Path, synchronous: Synchronous, lock_seconds: float) ->
         await _patiently(lambda: _check_ours(connection, path), path, lock_seconds)
         await _patiently(lambda: _use_wal(connection), path, lock_seconds)
         connection.execute(f"PRAGMA synchronous = {synchronous.value}")
+        connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         await _migrate(connection, path, lock_seconds)
     except sqlite3.Error as error:
         connection.close()
