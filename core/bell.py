@@ -12,27 +12,32 @@ REMEMBERED_TOPICS = 10_000
 
 
 class Bell:
-    """Rings carry no news: whoever wakes looks at the board. A missed ring costs one poll."""
+    """Rings carry no news: whoever wakes looks at the board."""
 
     def __init__(self) -> None:
-        self._rung: defaultdict[str, int] = defaultdict(int)
+        self.count = 0
+        self._last: dict[str, int] = {}
+        self._forgotten = 0
         self._waiting: defaultdict[str, set[anyio.Event]] = defaultdict(set)
 
     def ring(self, topics: Iterable[str]) -> None:
         for topic in topics:
-            self._rung[topic] += 1
+            self.count += 1
+            self._last[topic] = self.count
             for event in self._waiting.pop(topic, ()):
                 event.set()
-        if len(self._rung) > REMEMBERED_TOPICS:
-            # Most topics are of one claim and never rung again; who still listens wakes once more.
-            self._rung.clear()
+        if len(self._last) > REMEMBERED_TOPICS:
+            # Most topics are of one claim and never rung again. Who last listened before this
+            # wakes once for nothing; no ring is missed.
+            self._forgotten = self.count
+            self._last.clear()
 
     def listen(self, *topics: str) -> "Ear":
         """Listen from now on; look at the board after this and before waiting."""
         return Ear(self, topics)
 
-    def heard(self, topics: Iterable[str]) -> int:
-        return sum(self._rung.get(topic, 0) for topic in topics)
+    def rang_since(self, mark: int, topics: Iterable[str]) -> bool:
+        return mark < self._forgotten or any(self._last.get(one, 0) > mark for one in topics)
 
     def enter(self, topics: Iterable[str], event: anyio.Event) -> None:
         for topic in topics:
@@ -52,17 +57,17 @@ class Ear:
     def __init__(self, bell: Bell, topics: tuple[str, ...]) -> None:
         self._bell = bell
         self._topics = topics
-        self._heard = bell.heard(topics)
+        self._mark = bell.count
 
     def rang(self) -> bool:
         """Whether it rang since this was last asked; whoever acts on it looks until all is done."""
-        heard = self._bell.heard(self._topics)
-        rang, self._heard = heard != self._heard, heard
+        rang = self._bell.rang_since(self._mark, self._topics)
+        self._mark = self._bell.count
         return rang
 
     async def wait(self, poll_seconds: float) -> bool:
         """Until a ring, or until it is time to look anyway; True when it rang."""
-        if self._bell.heard(self._topics) == self._heard:
+        if not self._bell.rang_since(self._mark, self._topics):
             event = anyio.Event()
             self._bell.enter(self._topics, event)
             try:

@@ -5,7 +5,7 @@ import tracemalloc
 import anyio
 import pytest
 
-from core.bell import Bell, Ear
+from core.bell import REMEMBERED_TOPICS, Bell, Ear
 from tests.support.together import together
 
 NEVER_SECONDS = 3600
@@ -172,3 +172,13 @@ def test_topics_that_nobody_listens_for_are_forgotten() -> None:
 
     tracemalloc.stop()
     assert sizes[1] - sizes[0] < 100_000
+
+
+async def test_no_ring_is_missed_when_old_topics_are_forgotten() -> None:
+    bell = Bell()
+    ear = bell.listen("mine")
+
+    bell.ring(["mine", *(f"claim {number}" for number in range(REMEMBERED_TOPICS))])
+
+    assert ear.rang()
+    assert not ear.rang()
