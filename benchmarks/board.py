@@ -58,8 +58,12 @@ async def work_all(board: TaskBoard, mailbox: Mailbox, story: Story) -> None:
     async def execute(agent: Agent) -> None:
         nonlocal left
         work, fixes = board.listen(agent), board.listen_for_fixes(agent)
+        fixing = False
         while left:
-            claim = await board.claim_critique(agent) if fixes.rang() else None
+            # One ring may stand for several critiques, so look until there is none.
+            fixing = fixes.rang() or fixing
+            claim = await board.claim_critique(agent) if fixing else None
+            fixing = claim is not None
             claim = claim or await board.claim_next(agent)
             if claim is None:
                 await work.wait(POLL_SECONDS)
