@@ -83,6 +83,60 @@ class UnstorableText(SwarmError):
         )
 
 
+class ModelError(SwarmError):
+    """A model's server gave no usable reply."""
+
+
+class ModelOutage(ModelError):
+    """The server can't be reached or is overloaded: nobody's fault, so no attempt is used."""
+
+    def __init__(self, server: str, why: str) -> None:
+        super().__init__(f"the model server {server} does not answer ({why}); try again later")
+        self.server = server
+        self.why = why
+
+
+class ModelRefused(ModelError):
+    """The server will never take such calls: a wrong key, an unknown model, no money left."""
+
+    def __init__(self, server: str, why: str, mend: str) -> None:
+        super().__init__(f"the model server {server} refused the call: {why}; {mend}")
+        self.server = server
+        self.why = why
+        self.mend = mend
+
+
+class ModelFailed(ModelError):
+    """This call failed: broken, empty or cut. Counts as an attempt of the task it was made for."""
+
+    def __init__(self, server: str, why: str) -> None:
+        super().__init__(f"the model server {server} sent no usable reply: {why}")
+        self.server = server
+        self.why = why
+
+
+class UnreadableReply(ModelError):
+    """What a model said can't be taken, and one more try did not mend it."""
+
+    def __init__(self, complaint: str) -> None:
+        super().__init__(f"the model's reply can't be used: {complaint}")
+        self.complaint = complaint
+
+
+class NoModel(SwarmError):
+    """Nothing says which model server to use."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "no model is configured; set OPENAI_API_KEY, "
+            "or OPENAI_BASE_URL for a server of your own"
+        )
+
+
+class BadConfig(SwarmError):
+    """A config file or setting can't be used; the sentence says where and how to mend it."""
+
+
 class StoreError(SwarmError):
     """The store can't do its work; what was committed before is safe."""
 

@@ -50,6 +50,21 @@ class Limits(BaseModel):
         default=256 * 1024, ge=1, description="Size of a request's or task's text in bytes."
     )
 
+    max_parallel: int = Field(default=8, ge=1, description="Model calls at the same time.")
+    retries: int = Field(
+        default=5, ge=0, description="Tries more of a call that failed in passing."
+    )
+    repair_turns: int = Field(
+        default=1, ge=0, description="Times a model is told what is wrong with its reply."
+    )
+    silence_seconds: float = Field(
+        default=120, gt=0, description="How long a model server may say nothing."
+    )
+    max_output_tokens: int = Field(default=4096, ge=1, description="Length of one reply.")
+    context_tokens: int = Field(
+        default=8192, ge=512, description="Context length of a model nobody knows."
+    )
+
     def timeout_seconds(self, task_type: str, phase: Phase) -> float:
         by_phase = self.type_timeout_minutes.get(task_type, {})
         return by_phase.get(phase, self.task_timeout_minutes) * 60

@@ -1,0 +1,40 @@
+"""LLM: what the crew asks of any model, and what comes back."""
+
+from typing import Literal, NamedTuple, Protocol
+
+from pydantic import BaseModel
+
+from core.domain.task import NO_USAGE, Usage
+
+
+class Said(NamedTuple):
+    """One message of a conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+class Call(NamedTuple):
+    """One question to a model."""
+
+    model: str
+    messages: tuple[Said, ...]
+    schema: type[BaseModel] | None = None
+    """The shape the reply should have; a server may ignore it, so the reply is checked anyway."""
+    max_output_tokens: int = 4096
+    temperature: float | None = None
+
+
+class Reply(NamedTuple):
+    text: str
+    model: str = ""
+    """The model that really answered."""
+    usage: Usage = NO_USAGE
+
+
+class LLM(Protocol):
+    async def ask(self, call: Call) -> Reply:
+        """The whole reply, never empty; raises ModelError with a sentence."""
+        ...
+
+    async def close(self) -> None: ...
