@@ -1,7 +1,7 @@
 """Bell: wakes who waits in this process, once something they could do is committed."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import anyio
 
@@ -18,14 +18,14 @@ class Bell:
         self.count = 0
         self._last: dict[str, int] = {}
         self._forgotten = 0
-        self._waiting: defaultdict[str, set[anyio.Event]] = defaultdict(set)
+        self._waiting: defaultdict[str, set[Callable[[], object]]] = defaultdict(set)
 
     def ring(self, topics: Iterable[str]) -> None:
         for topic in topics:
             self.count += 1
             self._last[topic] = self.count
-            for event in self._waiting.pop(topic, ()):
-                event.set()
+            for wake in self._waiting.pop(topic, ()):
+                wake()
         if len(self._last) > REMEMBERED_TOPICS:
             # Most topics are of one claim and never rung again. Who last listened before this
             # wakes once for nothing; no ring is missed.
@@ -39,14 +39,15 @@ class Bell:
     def rang_since(self, mark: int, topics: Iterable[str]) -> bool:
         return mark < self._forgotten or any(self._last.get(one, 0) > mark for one in topics)
 
-    def enter(self, topics: Iterable[str], event: anyio.Event) -> None:
+    def enter(self, topics: Iterable[str], wake: Callable[[], object]) -> None:
+        """Call this once, at the next ring."""
         for topic in topics:
-            self._waiting[topic].add(event)
+            self._waiting[topic].add(wake)
 
-    def leave(self, topics: Iterable[str], event: anyio.Event) -> None:
+    def leave(self, topics: Iterable[str], wake: Callable[[], object]) -> None:
         for topic in topics:
             if topic in self._waiting:
-                self._waiting[topic].discard(event)
+                self._waiting[topic].discard(wake)
                 if not self._waiting[topic]:
                     del self._waiting[topic]
 
@@ -69,10 +70,10 @@ class Ear:
         """Until a ring, or until it is time to look anyway; True when it rang."""
         if not self._bell.rang_since(self._mark, self._topics):
             event = anyio.Event()
-            self._bell.enter(self._topics, event)
+            self._bell.enter(self._topics, event.set)
             try:
                 with anyio.move_on_after(poll_seconds):
                     await event.wait()
             finally:
-                self._bell.leave(self._topics, event)
+                self._bell.leave(self._topics, event.set)
         return self.rang()

@@ -45,6 +45,10 @@ def lost_topic(task_id: TaskId, fence: int) -> str:
     return f"lost:{task_id}:{fence}"
 
 
+def lost_mail_topic(number: int) -> str:
+    return f"lost:mail:{number}"
+
+
 class Consequences:
     """Of one step, in its transaction."""
 
@@ -114,6 +118,7 @@ class Consequences:
             if mail.status in message.OPEN:
                 withdrawn = message.withdraw(mail)
                 self._tx.put_message(withdrawn)
+                self._tx.ring(lost_mail_topic(mail.number))
                 self.tell_mail(EventType.MAIL_WITHDRAWN, withdrawn)
         return evolve(after, {"review_mail": None})
 

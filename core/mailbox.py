@@ -1,7 +1,10 @@
 """Mailbox: send, receive, give back; mail is stored, and handled at least once."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
 from core.bell import Ear
-from core.consequences import mail_event, mail_topic
+from core.consequences import lost_mail_topic, mail_event, mail_topic
 from core.domain import message
 from core.domain.agent import Agent
 from core.domain.events import EventType
@@ -9,6 +12,7 @@ from core.domain.frozen import evolve
 from core.domain.limits import Limits
 from core.domain.message import MailStatus, Message
 from core.domain.reports import Holder
+from core.domain.task import TaskId
 from core.errors import MailLost
 from core.process import surely_dead, this_process
 from core.store.protocol import Store, Transaction
@@ -34,10 +38,12 @@ class Mailbox:
             self._tell(tx, EventType.MAIL_SENT, sent)
             return sent
 
-    async def receive(self, agent: Agent) -> Message | None:
+    async def receive(
+        self, agent: Agent, *, roots: frozenset[TaskId] | None = None
+    ) -> Message | None:
         """Take the oldest mail for this agent or one of its roles, under a lease."""
         async with self._store.transaction() as tx:
-            found = await tx.next_message(agent.name, agent.roles)
+            found = await tx.next_message(agent.name, agent.roles, roots)
             if found is None:
                 return None
             holder = Holder(process=self._process, agent=agent.name)
@@ -68,6 +74,16 @@ class Mailbox:
             current = await tx.message(mail.number)
             message.hold(current, mail.fence)
             return self._returned(tx, current, counted=counted)
+
+    @contextmanager
+    def when_lost(self, mail: Message, tell: Callable[[], object]) -> Iterator[None]:
+        """Call this at once when somebody in this process takes the mail back."""
+        topics = (lost_mail_topic(mail.number),)
+        self._store.bell.enter(topics, tell)
+        try:
+            yield
+        finally:
+            self._store.bell.leave(topics, tell)
 
     async def dead_letters(self) -> list[Message]:
         async with self._store.read() as reader:

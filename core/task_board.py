@@ -1,7 +1,8 @@
 """TaskBoard: the one door through which a task changes."""
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from core.bell import EVENTS, Ear
@@ -43,6 +44,7 @@ from core.people import People
 from core.process import this_process
 from core.recorder import Recorder
 from core.recovery import Recovery, let_go
+from core.replies import Replies
 from core.store.protocol import Store, Wanted
 
 _CLAIMED_BY = {Role.PLANNER: PLAN, Role.EXECUTOR: WORK}
@@ -84,6 +86,7 @@ class TaskBoard:
         self._recorder = Recorder(store, self._rules, listeners)
         self.people = People(self._recorder)
         self._recovery = Recovery(self._recorder)
+        self.replies = Replies(store)
         self._process = process or str(this_process())
         self._chance = chance or random.Random()
 
@@ -132,9 +135,25 @@ class TaskBoard:
     def listen_for_events(self) -> Ear:
         return self._store.bell.listen(EVENTS)
 
-    def listen_for_loss(self, claim: Claim) -> Ear:
-        """Hear at once when somebody in this process ends the claim."""
-        return self._store.bell.listen(lost_topic(claim.task_id, claim.fence))
+    @contextmanager
+    def when_lost(self, claim: Claim, tell: Callable[[], object]) -> Iterator[None]:
+        """Call this at once when somebody in this process ends the claim."""
+        topics = (lost_topic(claim.task_id, claim.fence),)
+        self._store.bell.enter(topics, tell)
+        try:
+            yield
+        finally:
+            self._store.bell.leave(topics, tell)
+
+    async def busy(self, roots: Roots = None) -> bool:
+        """Agents can do something now, or are at it; else nothing moves without a person."""
+        async with self._store.read() as reader:
+            return await reader.busy(roots)
+
+    async def family(self, root: TaskId) -> list[Task]:
+        """A root and all that lies below it, in plan order."""
+        async with self._store.read() as reader:
+            return await reader.family(root)
 
     # Adding
 

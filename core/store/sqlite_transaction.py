@@ -10,6 +10,7 @@ from core.domain.events import Event, NewEvent, read_fact
 from core.domain.feedback import Feedback
 from core.domain.frozen import evolve
 from core.domain.message import MailStatus, Message
+from core.domain.reply import KeptReply, Spent
 from core.domain.task import FIELDS, AgentName, Task, TaskId
 from core.errors import (
     MailNotFound,
@@ -18,7 +19,7 @@ from core.errors import (
     TaskNotFound,
     UnstorableText,
 )
-from core.store import rows
+from core.store import rows, sqlite_replies
 from core.store.cache import Shared
 from core.store.protocol import Answer, Wanted
 
@@ -35,6 +36,14 @@ _CLAIM = "SELECT id FROM tasks WHERE claimable = ? AND " + _NOT_PAUSED.format(ta
 _CLAIM_ORDER = "ORDER BY hint, root_created, rank, number LIMIT 1"
 _CLAIM_ANY = _CLAIM + _CLAIM_ORDER
 _CLAIM_FIX = _CLAIM + "AND (executor = ? OR waited_idle_seconds >= ?) " + _CLAIM_ORDER
+_BUSY = (
+    # Each repeats the condition of a partial index, so that finished work costs nothing.
+    "tasks WHERE claimable IS NOT NULL AND claimable <> 'merge' AND "
+    + _NOT_PAUSED.format(table="tasks"),
+    "tasks WHERE lease_until IS NOT NULL ",
+    "mail WHERE status = 'queued' AND task IS NOT NULL AND " + _NOT_PAUSED.format(table="mail"),
+    "mail WHERE status = 'taken' AND task IS NOT NULL ",
+)
 _OLDEST = (
     "SELECT min(number) AS oldest FROM mail WHERE status = 'queued' AND {address} = ? "
     "AND (not_for IS NULL OR instr(not_for, ?) = 0) AND (root IS NULL OR {not_paused})"
@@ -160,6 +169,21 @@ class SqliteTransaction:
         names = tuple(Answer.model_fields)
         return [Answer.model_validate(dict(zip(names, row, strict=True))) for row in found]
 
+    async def replies(self, task_id: TaskId) -> list[KeptReply]:
+        found = self._query(sqlite_replies.REPLIES, (task_id,))
+        return [sqlite_replies.reply_of(row) for row in found]
+
+    async def spent(self, root: TaskId) -> Spent:
+        return sqlite_replies.spent_of(self._query(sqlite_replies.SPENT, (root,)).fetchone())
+
+    async def busy(self, roots: frozenset[TaskId] | None) -> bool:
+        within, values = _among("root", roots)
+        for condition in _BUSY:
+            query = f"SELECT 1 FROM {condition} {within}LIMIT 1"
+            if self._query(query, values).fetchone() is not None:
+                return True
+        return False
+
     async def message(self, number: int) -> Message:
         message = self._messages.get(number) or self._shared.messages.get(number)
         if message is None:
@@ -200,12 +224,18 @@ class SqliteTransaction:
             row = self._query(_CLAIM_FIX, values).fetchone()
         return None if row is None else await self.task(row[0])
 
-    async def next_message(self, agent: AgentName, roles: frozenset[Role]) -> Message | None:
-        query = "SELECT min(oldest) FROM (" + _FOR_AGENT
-        values: list[Any] = [agent, f"|{agent}|"]
+    async def next_message(
+        self,
+        agent: AgentName,
+        roles: frozenset[Role],
+        roots: frozenset[TaskId] | None = None,
+    ) -> Message | None:
+        within, names = _among("root", roots)
+        query = "SELECT min(oldest) FROM (" + _FOR_AGENT + within
+        values: list[Any] = [agent, f"|{agent}|", *names]
         for role in roles:
-            query += " UNION ALL " + _FOR_ROLE
-            values += [role.value, f"|{agent}|"]
+            query += " UNION ALL " + _FOR_ROLE + within
+            values += [role.value, f"|{agent}|", *names]
         (number,) = self._query(query + ")", values).fetchone()
         return None if number is None else await self.message(number)
 
@@ -260,6 +290,12 @@ class SqliteTransaction:
             "VALUES (?, ?, ?, ?, ?, ?)",
             (answer.task, answer.version, answer.hash, int(answer.partial), answer.ts, answer.text),
         )
+
+    def add_reply(self, reply: KeptReply) -> None:
+        self._write(sqlite_replies.NEW_REPLY, sqlite_replies.row_of(reply))
+
+    def discard_reply(self, number: int) -> None:
+        self._write(sqlite_replies.DISCARD, (number,))
 
     def add_event(self, event: NewEvent) -> None:
         self.told.append(event)
@@ -347,10 +383,18 @@ def _check_storable(values: Iterable[Any]) -> None:
         raise UnstorableText from error
 
 
+def _among(column: str, names: frozenset[TaskId] | None) -> tuple[str, list[TaskId]]:
+    """A condition that holds for these names only, or for all."""
+    if names is None:
+        return "", []
+    return f"AND {column} IN ({', '.join('?' * len(names))}) ", sorted(names)
+
+
 def _within(wanted: Wanted, roots: frozenset[TaskId]) -> tuple[str, list[Any]]:
     """The next claim among the work of these roots only."""
-    query = _CLAIM + f"AND root IN ({', '.join('?' * len(roots))}) "
-    values: list[Any] = [wanted.phase._value_, *sorted(roots)]
+    within, names = _among("root", roots)
+    query = _CLAIM + within
+    values: list[Any] = [wanted.phase._value_, *names]
     if wanted.own is not None:
         query += "AND (executor = ? OR waited_idle_seconds >= ?) "
         values += [wanted.own, wanted.waited_seconds]

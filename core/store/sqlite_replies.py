@@ -1,0 +1,40 @@
+"""How SQLite keeps what models said."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from core.domain.reply import KeptReply, Spent
+from core.domain.task import Usage
+
+NEW_REPLY = (
+    "INSERT INTO replies (task, root, label, agent, model, key, prompt, text, "
+    "input_tokens, output_tokens, cost_usd, ts, discarded) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)"
+)
+DISCARD = "UPDATE replies SET discarded = 1 WHERE number = ?"
+REPLIES = (
+    "SELECT task, root, label, agent, model, key, prompt, text, "
+    "input_tokens, output_tokens, cost_usd, ts, discarded, number "
+    "FROM replies WHERE task = ? ORDER BY number"
+)
+SPENT = (
+    "SELECT count(*), coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0), "
+    "sum(cost_usd) FROM replies WHERE root = ?"
+)
+
+
+def row_of(reply: KeptReply) -> tuple[Any, ...]:
+    used = reply.usage
+    said = (reply.task, reply.root, reply.label, reply.agent, reply.model)
+    cost = (used.input_tokens, used.output_tokens, used.cost_usd)
+    return (*said, reply.key, reply.prompt, reply.text, *cost, reply.ts)
+
+
+def reply_of(row: Sequence[Any]) -> KeptReply:
+    *said, input_tokens, output_tokens, cost_usd, ts, discarded, number = row
+    usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens, cost_usd=cost_usd)
+    return KeptReply(*said, usage, ts, bool(discarded), number)
+
+
+def spent_of(row: Sequence[Any]) -> Spent:
+    return Spent(*row)
