@@ -115,12 +115,24 @@ class ModelFailed(ModelError):
         self.why = why
 
 
+class BadReply(SwarmError):
+    """What a model wrote does not have the form that was asked for; it can be told so."""
+
+    def __init__(self, complaint: str) -> None:
+        super().__init__(complaint)
+        self.complaint = complaint
+
+
 class UnreadableReply(ModelError):
     """What a model said can't be taken, and one more try did not mend it."""
 
     def __init__(self, complaint: str) -> None:
         super().__init__(f"the model's reply can't be used: {complaint}")
         self.complaint = complaint
+
+
+class WorkFailed(SwarmError):
+    """An executor said itself that it failed; counts as an attempt."""
 
 
 class NoModel(SwarmError):
@@ -131,6 +143,21 @@ class NoModel(SwarmError):
             "no model is configured; set OPENAI_API_KEY, "
             "or OPENAI_BASE_URL for a server of your own"
         )
+
+
+class ModelNotNamed(SwarmError):
+    """The server has several models, and nothing says which."""
+
+    def __init__(self, listed: list[str]) -> None:
+        some = ", ".join(listed[:5]) + (", …" if len(listed) > 5 else "")
+        has = f"has {len(listed)} models ({some})" if listed else "lists no model"
+        super().__init__(f"the model server {has}; name one with --model or SWARM_MODEL")
+        self.listed = listed
+
+
+class EmptyRequest(SwarmError):
+    def __init__(self) -> None:
+        super().__init__("the request is empty; say what is to be done")
 
 
 class BadConfig(SwarmError):

@@ -38,3 +38,11 @@ class LLM(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+class Server(NamedTuple):
+    """Where an agent's calls go."""
+
+    llm: LLM
+    model: str
+    """For agents that name none."""

@@ -1,0 +1,33 @@
+"""Advisor: answers a request for a critique; what can't be read goes to a person."""
+
+from core.agents.asking import Asking, Subject, Voice
+from core.agents.report import Report
+from core.domain.critique import Advice, Opinion
+from core.domain.message import Message
+from core.domain.rules import Rules
+from core.errors import UnreadableReply
+from core.llm import prompts
+from core.llm.replies import AdviceReply, read_advice
+from core.task_board import TaskBoard
+
+
+class Advisor:
+    def __init__(self, board: TaskBoard, voice: Voice, rules: Rules) -> None:
+        self._board = board
+        self._voice = voice
+        self._limits = rules.limits
+
+    async def advise(self, mail: Message) -> Report:
+        assert mail.task is not None, "a critique is asked for a task"
+        task = await self._board.get(mail.task)
+        request = task if task.root == task.id else await self._board.get(task.root)
+        subject = Subject(task, "advice", str(mail.number), again=mail.tries > 1)
+        asking = Asking(self._voice, self._board.replies, self._limits, subject)
+        messages = prompts.advise(self._voice.skills, task, request)
+        try:
+            advice = await asking.ask_for(
+                messages, lambda text: read_advice(text, self._limits.suggestions), AdviceReply
+            )
+        except UnreadableReply as error:
+            advice = Advice(opinion=Opinion.UNREADABLE, comment=error.complaint)
+        return lambda: self._board.add_critique(mail, advice)

@@ -1,0 +1,113 @@
+"""Asking a model for one piece of work: every reply is kept before it is used."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
+
+from pydantic import BaseModel
+from pydantic_core import to_json
+
+from core.domain.limits import Limits
+from core.domain.reply import KeptReply
+from core.domain.task import NO_USAGE, AgentName, Task, Usage
+from core.errors import BadReply, UnreadableReply
+from core.llm import prompts
+from core.llm.client import LLM, Call, Said
+from core.replies import Replies
+
+Readable = TypeVar("Readable")
+
+BYTES_A_TOKEN = 3
+
+
+def estimated_tokens(text: str) -> int:
+    """From its bytes: there is no tokenizer to be had offline."""
+    return len(text.encode(errors="replace")) // BYTES_A_TOKEN + 1
+
+
+class Voice(NamedTuple):
+    """How one agent asks: its model, its skills and its limits."""
+
+    agent: AgentName
+    llm: LLM
+    model: str
+    skills: str = ""
+    temperature: float | None = None
+    max_output_tokens: int = 4096
+    context_tokens: int = 8192
+
+
+class Subject(NamedTuple):
+    """What is asked about."""
+
+    task: Task
+    label: str
+    """plan, work, fix, advice, close_out."""
+    state: str
+    """Where the task stands; the same question in another state is another question."""
+    again: bool = True
+    """An earlier try may have left a reply that is paid for."""
+
+
+class Asking:
+    """The calls of one piece of work."""
+
+    def __init__(self, voice: Voice, replies: Replies, limits: Limits, subject: Subject) -> None:
+        self.voice = voice
+        self.usage: Usage = NO_USAGE
+        self._replies = replies
+        self._limits = limits
+        self._subject = subject
+
+    @property
+    def room_tokens(self) -> int:
+        """What a prompt may take of the model's context."""
+        voice = self.voice
+        reply = min(voice.max_output_tokens, voice.context_tokens // 2)
+        return max(voice.context_tokens - reply, 256)
+
+    async def ask(
+        self,
+        messages: Sequence[Said],
+        schema: type[BaseModel] | None = None,
+        max_output_tokens: int | None = None,
+    ) -> str:
+        voice = self.voice
+        prompt = to_json([[said.role, said.content] for said in messages]).decode()
+        key = self._key(prompt)
+        task, label, _, again = self._subject
+        if again:
+            found = await self._replies.kept(task.id, key)
+            if found is not None:
+                self.usage += found.usage
+                return found.text
+        longest = max_output_tokens or min(voice.max_output_tokens, voice.context_tokens // 2)
+        reply = await voice.llm.ask(
+            Call(voice.model, tuple(messages), schema, longest, voice.temperature)
+        )
+        self.usage = reply.usage if self.usage is NO_USAGE else self.usage + reply.usage
+        said = (task.id, task.root, label, voice.agent, reply.model or voice.model)
+        await self._replies.keep(KeptReply(*said, key, prompt, reply.text, reply.usage))
+        return reply.text
+
+    async def ask_for(
+        self,
+        messages: Sequence[Said],
+        read: Callable[[str], Readable],
+        schema: type[BaseModel] | None = None,
+    ) -> Readable:
+        """A reply of a certain form; a model that misses it is told so, and may try again."""
+        talk = list(messages)
+        for left in range(self._limits.repair_turns, -1, -1):
+            text = await self.ask(talk, schema)
+            try:
+                return read(text)
+            except BadReply as bad:
+                if not left:
+                    raise UnreadableReply(bad.complaint) from bad
+                talk += [Said("assistant", text or "(nothing)"), prompts.complaint(bad.complaint)]
+        raise AssertionError("the last try returns or raises")
+
+    def _key(self, prompt: str) -> str:
+        said = f"{self._subject.label}|{self._subject.state}|{self.voice.model}|{prompt}"
+        return hashlib.sha256(said.encode(errors="replace")).hexdigest()[:32]

@@ -1,0 +1,171 @@
+"""Orchestrator: starts all loops in one task group, and stops them together."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+
+import anyio
+
+from core.agents.hands import Hands
+from core.agents.loop import Worker, keep_working
+from core.bell import Ear
+from core.clock import Clock
+from core.domain.agent import Agent, Crew
+from core.domain.limits import Limits
+from core.domain.task import AgentName
+from core.errors import ModelOutage, SwarmError
+from core.flows.recovery import recover
+from core.mailbox import Mailbox
+from core.task_board import Roots, TaskBoard
+
+GRACE_SECONDS = 10.0
+"""How long running calls may go on after a first stop."""
+LOOK_SECONDS = 1.0
+"""How often a crew with nothing to do looks whether others still work."""
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 60.0
+OUTAGE_SECONDS = 15 * 60.0
+
+Notice = Callable[[str], object]
+
+
+class Orchestrator:
+    """One crew at work; ends when nothing can become ready without a person."""
+
+    def __init__(
+        self,
+        board: TaskBoard,
+        mailbox: Mailbox,
+        limits: Limits,
+        clock: Clock,
+        notice: Notice = lambda text: None,
+    ) -> None:
+        self.hands = Hands(board, mailbox)
+        self._board, self._mailbox, self._limits = board, mailbox, limits
+        self._clock = clock
+        self._notice = notice
+        self._agents: tuple[Agent, ...] = ()
+        self._idle: set[AgentName] = set()
+        self._waits: set[anyio.CancelScope] = set()
+        self._someone_rests = anyio.Event()
+        self._stop_after: float | None = None
+        self._at_once = anyio.Event()
+        self._error: SwarmError | None = None
+        self._answered = False
+        self._out_since: float | None = None
+        self._paused_until = 0.0
+        self._pause_seconds = FIRST_PAUSE_SECONDS
+
+    @property
+    def stopping(self) -> bool:
+        return self._stop_after is not None
+
+    def stop(self, grace_seconds: float = GRACE_SECONDS) -> None:
+        """Take no new work; what runs has this long to end, then it is let go."""
+        if self._stop_after is None or grace_seconds < self._stop_after:
+            self._stop_after = grace_seconds
+        if grace_seconds <= 0:
+            self._at_once.set()
+        for scope in list(self._waits):
+            scope.cancel()
+        self._someone_rests.set()
+
+    async def run(
+        self, agents: Sequence[Agent], workers: Sequence[Worker], roots: Roots = None
+    ) -> None:
+        """Work until nothing is left to do for these roots, or until a stop."""
+        self._agents = tuple(agents)
+        try:
+            await self._recover()
+            async with anyio.create_task_group() as group:
+                for worker in workers:
+                    group.start_soon(keep_working, worker, self, name=worker.name)
+                group.start_soon(self._beat, name="heartbeat")
+                await self._until_at_rest(len(workers), roots)
+                await self._let_calls_end()
+                group.cancel_scope.cancel()
+        except BaseExceptionGroup as group_error:
+            raise _told(group_error) from group_error
+        if self._error is not None:
+            raise self._error
+
+    async def _until_at_rest(self, workers: int, roots: Roots) -> None:
+        while not self.stopping:
+            if len(self._idle) == workers and not await self._board.busy(roots):
+                return
+            self._someone_rests = anyio.Event()
+            with anyio.move_on_after(LOOK_SECONDS):
+                await self._someone_rests.wait()
+
+    async def _let_calls_end(self) -> None:
+        if not self._stop_after:
+            return
+        with anyio.move_on_after(self._stop_after):
+            while len(self.hands) and not self._at_once.is_set():
+                self._someone_rests = anyio.Event()
+                with anyio.move_on_after(LOOK_SECONDS / 10):
+                    await self._someone_rests.wait()
+
+    async def _beat(self) -> None:
+        while True:
+            await self._clock.sleep(self._limits.heartbeat_seconds)
+            await self.hands.beat()
+            await self._recover()
+
+    async def _recover(self) -> None:
+        crew = Crew(agents=self._agents, idle=frozenset(self._idle))
+        await recover(self._board, self._mailbox, crew)
+
+    # What agents tell the crew
+
+    async def rest(self, agent: AgentName, ear: Ear, seconds: float) -> None:
+        self._idle.add(agent)
+        self._someone_rests.set()
+        try:
+            await self._unless_stopped(lambda: ear.wait(seconds))
+        finally:
+            self._idle.discard(agent)
+
+    async def pause(self) -> None:
+        while not self.stopping and (left := self._paused_until - self._clock.now()) > 0:
+            await self._unless_stopped(partial(self._clock.sleep, left))
+
+    def answered(self) -> None:
+        self._answered = True
+        if self._out_since is not None:
+            self._out_since = None
+            self._pause_seconds = FIRST_PAUSE_SECONDS
+            self._notice("the model server answers again; work goes on")
+
+    async def outage(self, error: ModelOutage) -> None:
+        """Work rests and nobody's attempt is used; too long an outage ends the run."""
+        now = self._clock.now()
+        if not self._answered or now - (self._out_since or now) >= OUTAGE_SECONDS:
+            self.refused(error)
+            return
+        self._out_since = self._out_since or now
+        if self._paused_until <= now:
+            self._paused_until = now + self._pause_seconds
+            self._notice(f"{error}; work pauses for {self._pause_seconds:.0f} s")
+            self._pause_seconds = min(self._pause_seconds * 2, LONGEST_PAUSE_SECONDS)
+
+    def refused(self, error: SwarmError) -> None:
+        """No call can succeed: everything stops, nothing is lost."""
+        self._error = self._error or error
+        self.stop(0)
+
+    async def _unless_stopped(self, wait: Callable[[], Awaitable[object]]) -> None:
+        with anyio.CancelScope() as scope:
+            self._waits.add(scope)
+            try:
+                if not self.stopping:
+                    await wait()
+            finally:
+                self._waits.discard(scope)
+
+
+def _told(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The one error of a group a person can act on, else the group itself."""
+    errors = group.exceptions
+    while len(errors) == 1 and isinstance(errors[0], BaseExceptionGroup):
+        errors = errors[0].exceptions
+    first = next((one for one in errors if isinstance(one, SwarmError)), None)
+    return first or (errors[0] if len(errors) == 1 else group)
