@@ -1,0 +1,102 @@
+"""The command itself: its options for all, its errors as one sentence, its exit codes."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import structlog
+from cyclopts import App, CycloptsError
+from rich.console import Console
+
+from core.errors import (
+    AmbiguousId,
+    BadConfig,
+    IllegalTransition,
+    MailNotFound,
+    ModelError,
+    ModelNotNamed,
+    NoModel,
+    StoreError,
+    SwarmError,
+    TaskNotFound,
+)
+from core.version import __version__
+
+DONE, FAILURE, USAGE, SETUP, NOT_FOUND, NEEDS_A_PERSON, BUDGET, INTERRUPTED = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    130,
+)
+
+STDIN = "\0stdin"
+"""What a bare `-` is replaced with before parsing: the parser would take it for an option."""
+
+app = App(
+    name="swarm",
+    help="Hand a request to a crew of models; get one answer, and lose nothing on the way.",
+    version=__version__,
+    help_format="plaintext",
+)
+
+
+def exit_code(error: SwarmError) -> int:
+    match error:
+        case TaskNotFound() | MailNotFound() | AmbiguousId():
+            return NOT_FOUND
+        case StoreError() | BadConfig() | NoModel() | ModelNotNamed() | ModelError():
+            return SETUP
+        case IllegalTransition():
+            return FAILURE
+        case _:
+            return USAGE
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command and exit with its code; what a person can mend is one sentence."""
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    code = _run([STDIN if word == "-" else word for word in words])
+    sys.exit(code)
+
+
+def _run(words: list[str]) -> int:
+    try:
+        result = app(
+            words,
+            exit_on_error=False,
+            print_error=False,
+            result_action="return_value",
+            error_console=Console(stderr=True),
+        )
+        sys.stdout.flush()
+    except CycloptsError as error:
+        return complain(_plainly(error), USAGE)
+    except SwarmError as error:
+        return complain(str(error), exit_code(error))
+    except BrokenPipeError:
+        # Whoever read our output has gone; nothing is left to be said there.
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return result if isinstance(result, int) else DONE
+
+
+def complain(sentence: str, code: int) -> int:
+    print(f"swarm: {sentence}", file=sys.stderr)
+    return code
+
+
+def _plainly(error: Any) -> str:
+    """The first line of what the parser says, as one sentence with a way on."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    said = " ".join(lines) if lines else "the command can't be understood"
+    return f"{said.rstrip('.')}; see swarm --help"

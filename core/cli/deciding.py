@@ -1,0 +1,1 @@
+"""What a person decides: cancel, retry, answer, approve, redo, reject."""

@@ -1,0 +1,1 @@
+"""Looking at the board: status, show, mail, agents."""

@@ -1,0 +1,1 @@
+"""Handing in work and letting the crew do it: run, add, work."""
