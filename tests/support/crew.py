@@ -1,6 +1,6 @@
 """A crew at work in a test: a whole Swarm whose model a test plays."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -31,10 +31,16 @@ class _Playing:
 
 
 @asynccontextmanager
-async def at_work(path: Path, brain: Brain, *, never: str | None = None) -> AsyncIterator[Swarm]:
+async def at_work(
+    path: Path,
+    brain: Brain,
+    *,
+    never: str | None = None,
+    options: Mapping[str, object] | None = None,
+) -> AsyncIterator[Swarm]:
     """A Swarm whose store is checked for broken promises when the story is over."""
     with anyio.fail_after(DEADLINE_SECONDS):
-        async with Swarm.open(path, llm=_Playing(brain, never), env={}) as swarm:
+        async with Swarm.open(path, llm=_Playing(brain, never), options=options, env={}) as swarm:
             yield swarm
             violations = await check(swarm.store, swarm.rules)
             assert violations == [], "\n".join(str(violation) for violation in violations)
