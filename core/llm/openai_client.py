@@ -2,6 +2,7 @@
 
 import random
 import re
+from base64 import b64encode
 from functools import partial
 from ipaddress import ip_address
 
@@ -44,8 +45,7 @@ class OpenAIClient:
         self._slots = anyio.Semaphore(limits.max_parallel, fast_acquire=True)
         self._dialects: dict[str, Dialect] = {}
         self._openai = self._opened(url, http_client)
-        # No key, no header: the library would send one from the environment to any server.
-        self._headers = {} if self._key else {"Authorization": Omit()}
+        self._headers = _headers(url, self._key)
 
     def __repr__(self) -> str:
         return f"OpenAIClient({self.server!r})"
@@ -87,7 +87,7 @@ class OpenAIClient:
     def _opened(self, url: httpx2.URL, http_client: httpx2.AsyncClient | None) -> AsyncOpenAI:
         silence = self._limits.silence_seconds
         return AsyncOpenAI(
-            base_url=url.copy_with(query=None),
+            base_url=url.copy_with(userinfo=b"", query=None),
             default_query=dict(url.params),
             api_key=self._key.get_secret_value() or "none",
             timeout=httpx2.Timeout(silence, connect=CONNECT_SECONDS, pool=None),
@@ -202,6 +202,15 @@ def _usable(base_url: str) -> httpx2.URL:
             "check OPENAI_BASE_URL"
         )
     return url
+
+
+def _headers(url: httpx2.URL, key: SecretStr) -> dict[str, str | Omit]:
+    if url.userinfo:
+        # A header, because addresses are logged by the library below.
+        password = b64encode(f"{url.username}:{url.password}".encode()).decode()
+        return {"Authorization": f"Basic {password}"}
+    # No key, no header: the library would send one from the environment to any server.
+    return {} if key else {"Authorization": Omit()}
 
 
 def _plain(api_key: SecretStr | str | None) -> str:

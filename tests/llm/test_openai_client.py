@@ -2,69 +2,21 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
 import anyio.lowlevel
 import pytest
-from pydantic import BaseModel
 
 from core.domain.limits import Limits
 from core.domain.task import NO_USAGE, Usage
 from core.errors import BadConfig, ModelError, ModelFailed, ModelOutage, ModelRefused
 from core.llm.client import Call, Reply, Said
 from core.llm.openai_client import OpenAIClient
-from tests.support.clock import VirtualClock
-from tests.support.openai_server import (
-    BROKEN_JSON,
-    HTML,
-    Answer,
-    Brain,
-    OpenAIServer,
-    refused,
-)
-
-KEY = "sk-very-secret-0123456789"
-
-
-class Shape(BaseModel):
-    name: str
-
+from tests.support.openai_server import BROKEN_JSON, HTML, Answer, Brain, OpenAIServer, refused
+from tests.support.openai_talk import KEY, QuickClock, talking
 
 CALL = Call("model-a", (Said("system", "Be brief."), Said("user", "Hello?")))
-SHAPED = CALL._replace(schema=Shape)
-
-
-class QuickClock(VirtualClock):
-    """Nobody waits: time jumps, and what was asked for is kept."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.waits: list[float] = []
-
-    async def sleep(self, seconds: float) -> None:
-        self.waits.append(seconds)
-        self.jump(seconds)
-
-
-@asynccontextmanager
-async def talking(
-    brain: Brain,
-    clock: QuickClock | None = None,
-    key: str | None = KEY,
-    models: tuple[str, ...] | Answer = ("model-a",),
-    **limits: Any,
-) -> AsyncIterator[tuple[OpenAIClient, OpenAIServer]]:
-    with anyio.fail_after(20):
-        async with OpenAIServer(brain, models).running() as server:
-            chosen = Limits.model_validate({"retries": 2, **limits})
-            client = OpenAIClient(server.url, key, chosen, clock or QuickClock())
-            try:
-                yield client, server
-            finally:
-                await client.close()
 
 
 def in_turn(*answers: Answer) -> Brain:
@@ -229,91 +181,7 @@ def closed_port() -> str:
         return f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
 
 
-def without(*, response_formats: tuple[str, ...]) -> Brain:
-    def brain(asked: dict[str, Any]) -> Answer:
-        wanted = (asked.get("response_format") or {}).get("type")
-        if wanted in response_formats:
-            return refused(400, f"'response_format.type' {wanted} is not supported")
-        return Answer('{"name": "x"}')
-
-    return brain
-
-
-async def test_a_schema_is_sent_as_json_schema_first() -> None:
-    async with talking(without(response_formats=())) as (client, server):
-        await client.ask(SHAPED)
-
-    wanted = server.requests[0]["response_format"]["json_schema"]
-    assert wanted["schema"] == Shape.model_json_schema()
-    assert server.requests[0]["messages"][-1]["content"] == "Hello?"
-
-
-async def test_the_ladder_is_climbed_down_once_and_remembered() -> None:
-    brain = without(response_formats=("json_schema", "json_object"))
-    async with talking(brain) as (client, server):
-        await client.ask(SHAPED)
-        await client.ask(SHAPED)
-
-    kinds = [(one.get("response_format") or {}).get("type") for one in server.requests]
-    assert kinds == ["json_schema", "json_object", None, None]
-    assert '"name"' in server.requests[1]["messages"][-1]["content"]
-    assert '"name"' in server.requests[3]["messages"][-1]["content"]
-
-
-async def test_what_one_model_refuses_another_is_still_asked() -> None:
-    async with talking(without(response_formats=("json_schema",))) as (client, server):
-        await client.ask(SHAPED)
-        await client.ask(SHAPED._replace(model="model-b"))
-
-    assert server.requests[2]["response_format"]["type"] == "json_schema"
-
-
-@pytest.mark.parametrize(
-    ("name", "complaint", "check"),
-    [
-        ("max_tokens", "Use max_completion_tokens, not max_tokens", "max_completion_tokens"),
-        ("temperature", "Unsupported value: temperature", "max_tokens"),
-        ("stream_options", "unknown field stream_options", "stream"),
-    ],
-)
-async def test_a_refused_parameter_is_left_out_from_then_on(
-    name: str, complaint: str, check: str
-) -> None:
-    def brain(asked: dict[str, Any]) -> Answer:
-        return refused(400, complaint) if name in asked else Answer("fine")
-
-    async with talking(brain) as (client, server):
-        for _ in range(2):
-            await client.ask(CALL._replace(temperature=0.2))
-
-    assert [name in one for one in server.requests] == [True, False, False]
-    assert server.requests[2][check]
-
-
-async def test_a_model_that_must_not_stream_is_asked_without() -> None:
-    def brain(asked: dict[str, Any]) -> Answer:
-        return refused(400, "not verified to stream", param="stream") if asked["stream"] else FINE
-
-    async with talking(brain) as (client, server):
-        await client.ask(CALL)
-        await client.ask(CALL)
-
-    assert [one["stream"] for one in server.requests] == [True, False, False]
-
-
 FINE = Answer("fine")
-
-
-async def test_a_details_list_of_a_422_is_understood() -> None:
-    detail = {"detail": [{"loc": ["body", "stream_options"], "msg": "extra", "input": "json"}]}
-
-    def brain(asked: dict[str, Any]) -> Answer:
-        return Answer(status=422, error=detail) if "stream_options" in asked else FINE
-
-    async with talking(brain) as (client, server):
-        await client.ask(SHAPED)
-
-    assert server.requests[1]["response_format"]["type"] == "json_schema"
 
 
 async def test_retry_after_is_honoured() -> None:
@@ -411,3 +279,18 @@ async def test_a_server_is_named_without_its_secrets() -> None:
     assert client.server == "http://127.0.0.1:1/v1"
     assert "secret" not in repr(client)
     await client.close()
+
+
+async def test_a_password_in_the_address_is_sent_but_not_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("DEBUG")
+    async with OpenAIServer(lambda _: FINE).running() as server:
+        url = server.url.replace("//", "//me:pa55@")
+        client = OpenAIClient(url, None, Limits(), QuickClock())
+        await client.ask(CALL)
+        await client.close()
+
+    assert server.requests[0]["authorization"] == "Basic bWU6cGE1NQ=="
+    assert "pa55" not in caplog.text
+    assert KEY not in caplog.text
