@@ -1,7 +1,7 @@
 """Builds every object from settings; Swarm, the library's face."""
 
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Container, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -131,13 +131,15 @@ class Swarm:
         *,
         notice: Notice = lambda text: None,
         started: Callable[[Orchestrator], object] = lambda crew: None,
+        roles: Container[Role] = frozenset(Role),
     ) -> None:
-        """Let the crew work until nothing can become ready without a person."""
+        """Let the crew, or those in these roles, work until nothing is left without a person."""
         server = await self.server()
         crew = Orchestrator(self.board, self.mailbox, self.rules.limits, self._clock, notice)
         started(crew)
-        workers = [self._worker(member, server, roots) for member in self.members]
-        await crew.run([member.agent for member in self.members], workers, roots)
+        members = [member for member in self.members if member.role in roles]
+        workers = [self._worker(member, server, roots) for member in members]
+        await crew.run([member.agent for member in members], workers, roots)
 
     async def server(self) -> Server:
         """The model server, checked once."""
@@ -156,6 +158,20 @@ class Swarm:
     async def outcome(self, task_id: TaskId) -> Outcome:
         task = await self.board.get(task_id)
         return outcome(await self.board.family(task.root))
+
+    async def last_event(self) -> int:
+        """The number of the newest event: what comes after it is new."""
+        # Numbers only rise, so halving finds it in a few looks, on a board of any age.
+        low, high = 0, 1
+        while await self.board.events(high, 1):
+            low, high = high, high * 2
+        while low < high:
+            middle = (low + high) // 2
+            if await self.board.events(middle, 1):
+                low = middle + 1
+            else:
+                high = middle
+        return low
 
     async def events(
         self, after: int = 0, *, request: TaskId | None = None, follow: bool = False

@@ -1,0 +1,195 @@
+"""What run, add and work do once their options are read."""
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from core.app import Swarm
+from core.cli.answer_file import AnswerFile
+from core.cli.command import DONE, INTERRUPTED
+from core.cli.plain import one_line
+from core.cli.planned import all_planned, plan_as_data, plan_lines
+from core.cli.reading import with_earlier
+from core.cli.reporting import print_answer, result_line, say, summary, worst
+from core.cli.screens import screen_for
+from core.cli.shift import Shift
+from core.domain.agent import Role
+from core.domain.outcome import Outcome
+from core.domain.reply import Spent
+from core.domain.task import Task
+
+Opening = AbstractAsyncContextManager[Swarm]
+
+
+@dataclass(frozen=True)
+class Ways:
+    """How a command shows its work and its end."""
+
+    json: bool = False
+    quiet: bool = False
+    strict: bool = False
+    output: AnswerFile | None = None
+
+
+@dataclass(frozen=True)
+class Asked:
+    text: str
+    tags: Sequence[str] = ()
+    follow: str | None = None
+    """Beginning of the id of an earlier request."""
+    depends_on: Sequence[str] = ()
+    """The same, of what has to be done before."""
+
+
+def opened(project: Path, model: str | None = None) -> Opening:
+    named = {"SWARM_MODEL": model} if model else {}
+    return Swarm.open(project, env={**os.environ, **named})
+
+
+async def run(opening: Opening, asked: Asked, ways: Ways) -> int:
+    async with opening as swarm:
+        began = time.monotonic()
+        shift, request = await _begin(swarm, asked, ways)
+        shift.roots = await swarm.with_dependencies(request)
+        finished = await shift.work()
+        outcome = await swarm.outcome(request.id)
+        code = outcome.exit_code(strict=ways.strict) if finished else INTERRUPTED
+        code = INTERRUPTED if code is None else code
+        await _tell(swarm, [outcome], code, ways, time.monotonic() - began)
+        return code
+
+
+async def plan(opening: Opening, asked: Asked, ways: Ways) -> int:
+    async with opening as swarm:
+        shift, request = await _begin(swarm, asked, ways)
+
+        async def planned() -> bool:
+            return all_planned(await swarm.board.family(request.id))
+
+        shift.roots, shift.roles, shift.enough = (
+            frozenset({request.id}),
+            frozenset({Role.PLANNER}),
+            planned,
+        )
+        await shift.work()
+        family = await swarm.board.family(request.id)
+        if len(family) == 1:
+            _resume()
+            return INTERRUPTED
+        if ways.json:
+            spent = await swarm.board.replies.spent(request.id)
+            outcome = await swarm.outcome(request.id)
+            plan = plan_as_data(family, swarm.rules)
+            print(result_line(DONE, outcome, spent, plan=plan), flush=True)
+        else:
+            print("\n".join(plan_lines(family, swarm.rules)), flush=True)
+            _hint(ways, f"planned; run it with: swarm work, or drop it: swarm cancel {request.id}")
+        return DONE
+
+
+async def _begin(swarm: Swarm, asked: Asked, ways: Ways) -> tuple[Shift, Task]:
+    """The request is added only when there is a server to work on it."""
+    text = asked.text
+    if asked.follow is not None:
+        text = with_earlier(text, await _root(swarm, asked.follow))
+    await swarm.server()
+    cursor = await swarm.last_event()
+    request = await swarm.add(text, tags=asked.tags)
+    screen = screen_for(swarm.board, [request], json=ways.json, quiet=ways.quiet)
+    return Shift(swarm, screen, cursor=cursor), request
+
+
+async def _root(swarm: Swarm, prefix: str) -> Task:
+    found = await swarm.board.find(prefix)
+    return found if found.parent is None else await swarm.board.get(found.root)
+
+
+async def add(
+    opening: Opening,
+    asked: Asked,
+    fields: dict[str, Any],
+    as_json: bool,
+) -> int:
+    async with opening as swarm:
+        needs = tuple([(await swarm.board.find(prefix)).id for prefix in asked.depends_on])
+        new = await swarm.add(asked.text, tags=asked.tags, depends_on=needs, **fields)
+        if as_json:
+            names = ("id", "kind", "title", "status", "complexity", "depends_on", "tags", "type")
+            print(json.dumps({"v": 1, **{name: getattr(new, name) for name in names}}))
+        else:
+            print(new.id, flush=True)
+            say(f"added the {new.kind} {new.id}; work on it with: swarm work")
+    return DONE
+
+
+async def work(opening: Opening, ways: Ways) -> int:
+    async with opening as swarm:
+        began = time.monotonic()
+        async with swarm.store.read() as reader:
+            roots = [task for task in await reader.all_tasks() if task.parent is None]
+        still_open = [root for root in roots if not root.settled]
+        wanted = dict.fromkeys(root.id for root in still_open)
+        finished = True
+        if await swarm.board.busy():
+            await swarm.server()
+            screen = screen_for(swarm.board, still_open, json=ways.json, quiet=ways.quiet)
+            shift = Shift(swarm, screen, cursor=await swarm.last_event())
+            finished = await shift.work()
+            wanted |= shift.touched
+        elif not still_open:
+            empty = "every request on it is finished" if roots else "the board is empty"
+            _hint(ways, f'nothing to do: {empty}; add something: swarm add "…"')
+        outcomes = [await swarm.outcome(root) for root in wanted]
+        codes = [one.exit_code(strict=ways.strict) or DONE for one in outcomes]
+        code = worst(codes) if finished else INTERRUPTED
+        await _tell(swarm, outcomes, code, ways, time.monotonic() - began)
+        return code
+
+
+async def _tell(
+    swarm: Swarm, outcomes: Sequence[Outcome], code: int, ways: Ways, seconds: float
+) -> None:
+    """Answers to stdout, the rest to stderr."""
+    if ways.json:
+        await _tell_as_json(swarm, outcomes, code, strict=ways.strict)
+    else:
+        _print_answers(outcomes)
+    if ways.output is not None and outcomes and outcomes[0].answer:
+        ways.output.write(outcomes[0].answer)
+    if outcomes and not (ways.json or ways.quiet):
+        await summary(swarm, outcomes, seconds)
+    if code == INTERRUPTED:
+        _resume()
+
+
+async def _tell_as_json(
+    swarm: Swarm, outcomes: Sequence[Outcome], code: int, *, strict: bool
+) -> None:
+    for one in outcomes:
+        spent = await swarm.board.replies.spent(one.request)
+        own = one.exit_code(strict=strict)
+        print(result_line(code if own is None else own, one, spent), flush=True)
+    if not outcomes:
+        print(result_line(code, None, Spent()), flush=True)
+
+
+def _print_answers(outcomes: Sequence[Outcome]) -> None:
+    answered = [one for one in outcomes if one.answer]
+    for one in answered:
+        if len(answered) > 1:
+            print_answer(f"== {one_line(one.title)} ({one.request}) ==")
+        print_answer(one.answer or "")
+
+
+def _hint(ways: Ways, text: str) -> None:
+    if not ways.json and not ways.quiet:
+        say(text)
+
+
+def _resume() -> None:
+    say("stopped; nothing is lost. Go on with: swarm work")

@@ -1,0 +1,78 @@
+"""What a command says at its end: the answer, the result line, the summary, what needs you."""
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from core.app import Swarm
+from core.cli.command import DONE
+from core.cli.plain import one_line, plain
+from core.cli.tree import durations
+from core.domain.outcome import Named, Outcome
+from core.domain.reply import Spent
+from core.domain.task import Kind, TaskId
+from core.views.board import commands
+
+_WORST_FIRST = (6, 5, 1, 0)
+TITLE_WIDTH, WHY_WIDTH = 60, 160
+
+
+def worst(codes: Iterable[int]) -> int:
+    """Several outcomes as one exit code."""
+    found = set(codes)
+    return next((code for code in _WORST_FIRST if code in found), DONE)
+
+
+def print_answer(text: str) -> None:
+    """On a terminal only what it can't obey; a pipe gets what the model wrote."""
+    print(plain(text) if sys.stdout.isatty() else text, flush=True)
+
+
+def result_line(code: int, outcome: Outcome | None, spent: Spent, **more: Any) -> str:
+    """The last line of `--json`, one for each request that was worked on."""
+    said = {} if outcome is None else outcome.model_dump(mode="json")
+    line = {"v": 1, "type": "result", "exit": code}
+    for name in ("request", "status", "answer", "failed", "needs_attention", "needs_you"):
+        line[name] = said.get(name, [] if name[:6] in ("failed", "needs_") else None)
+    return json.dumps({**line, "usage": spent._asdict(), **more})
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+async def summary(swarm: Swarm, outcomes: Sequence[Outcome], seconds: float) -> None:
+    """One line on what was done and spent, then what is left for a person."""
+    spent = [await swarm.board.replies.spent(one.request) for one in outcomes]
+    tasks = await _tasks(swarm, [one.request for one in outcomes])
+    calls = sum(one.calls for one in spent)
+    tokens = sum(one.input_tokens + one.output_tokens for one in spent)
+    parts = [_count(tasks, "task"), _count(calls, "call"), f"{tokens:,} tokens", durations(seconds)]
+    for one, word in (("failed", "failed"), ("needs_attention", "worth a look")):
+        if number := sum(len(getattr(outcome, one)) for outcome in outcomes):
+            parts.append(f"{number} {word}")
+    needing = [named for outcome in outcomes for named in outcome.needs_you]
+    if needing:
+        parts.append(f"{len(needing)} {'needs' if len(needing) == 1 else 'need'} you")
+    say(", ".join(parts))
+    await _what_to_do(swarm, needing, "needs you")
+    await _what_to_do(swarm, [one for o in outcomes for one in o.failed], "failed")
+    await _what_to_do(swarm, [one for o in outcomes for one in o.needs_attention], "worth a look")
+
+
+async def _tasks(swarm: Swarm, roots: Iterable[TaskId]) -> int:
+    families = [await swarm.board.family(root) for root in roots]
+    return sum(task.kind is Kind.TASK for family in families for task in family)
+
+
+async def _what_to_do(swarm: Swarm, named: Iterable[Named], heading: str) -> None:
+    for one in named:
+        ways = commands(await swarm.board.get(one.task))
+        what = f"{heading}: {one.task} {one_line(one.title, TITLE_WIDTH)}"
+        why = one_line(one.why.replace("_", " "), WHY_WIDTH)
+        say(f"{what}: {why}" + (f"  ->  {ways[0]}" if ways else ""))
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
