@@ -24,6 +24,7 @@ class TaskLine(View):
     agent: str | None
     elapsed_seconds: float | None
     """Of the claim while somebody holds it; of all its work once it is done."""
+    settled: bool
     needs_attention: bool
     depends_on: tuple[TaskId, ...]
     below: tuple["TaskLine", ...] = ()
@@ -147,6 +148,7 @@ def line_of(task: Task, now: float, below: tuple[TaskLine, ...] = ()) -> TaskLin
         why=why(task),
         agent=task.agent,
         elapsed_seconds=elapsed(task, now),
+        settled=task.settled,
         needs_attention=task.needs_attention,
         depends_on=task.depends_on,
         below=below,
@@ -159,3 +161,15 @@ def elapsed(task: Task, now: float) -> float | None:
     if task.started is None:
         return None
     return max((task.completed_at or now) - task.started, 0.0)
+
+
+EMPTY_BOARD = BoardView(
+    now=0.0,
+    needs_you=(),
+    failed=(),
+    worth_a_look=(),
+    counts={},
+    open_requests=0,
+    finished_requests=0,
+    requests=(),
+)

@@ -54,3 +54,6 @@ def _letter(letter: Message, title: str, now: float) -> MailLine:
         tries=letter.tries,
         agent=letter.agent,
     )
+
+
+NO_MAIL = MailView(now=0.0, letters=(), counts={})

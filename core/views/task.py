@@ -14,6 +14,27 @@ from core.views.view import View
 from core.views.wording import VERDICTS, doing, told, why
 
 EVENTS_A_PAGE = 5000
+_COPIED = (
+    "id",
+    "title",
+    "description",
+    "kind",
+    "status",
+    "reason",
+    "needs_attention",
+    "parent",
+    "type",
+    "complexity",
+    "agent",
+    "executor",
+    "round",
+    "attempts",
+    "iterations",
+    "created",
+    "started",
+    "completed_at",
+    "result",
+)
 
 
 class StoryLine(View):
@@ -41,6 +62,15 @@ class Call(View):
     reply: str
     usage: Usage
     discarded: bool
+
+
+class Spending(View):
+    """What calls to models have cost; a price nobody knows stays unknown."""
+
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
 
 
 class TaskView(View):
@@ -80,7 +110,7 @@ class TaskView(View):
     critiques: tuple[CritiqueLine, ...]
     feedback: tuple[Feedback, ...]
     story: tuple[StoryLine, ...]
-    spent: Spent
+    spent: Spending
     """For a request: by all its tasks."""
     commands: tuple[str, ...]
 
@@ -119,7 +149,7 @@ async def one_task(store: Store, task_id: TaskId) -> TaskView:
 def _task_view(task: Task, kept: _Records) -> TaskView:
     below = [one for one in kept.family if one.parent == task.id]
     return TaskView(
-        **{name: getattr(task, name) for name in TaskView.model_fields if name in _COPIED},
+        **{name: getattr(task, name) for name in _COPIED},
         doing=doing(task),
         why=why(task),
         verdict=VERDICTS[task.verdict] if task.verdict else "",
@@ -134,13 +164,9 @@ def _task_view(task: Task, kept: _Records) -> TaskView:
         critiques=tuple(CritiqueLine(round=number, critique=one) for number, one in kept.critiques),
         feedback=tuple(kept.feedback),
         story=kept.story,
-        spent=kept.spent if task.parent is None else _spent(kept.replies),
+        spent=_spent(kept.spent if task.parent is None else _summed(kept.replies)),
         commands=commands(task),
     )
-
-
-_COPIED = frozenset(TaskView.model_fields) - {"depends_on", "answers", "tags"}
-_COPIED &= frozenset(Task.__dataclass_fields__)
 
 
 async def _story(reader: Reader, task_id: TaskId) -> tuple[StoryLine, ...]:
@@ -156,7 +182,11 @@ async def _story(reader: Reader, task_id: TaskId) -> tuple[StoryLine, ...]:
     return tuple(lines)
 
 
-def _spent(replies: Iterable[KeptReply]) -> Spent:
+def _spent(spent: Spent) -> Spending:
+    return Spending(**spent._asdict())
+
+
+def _summed(replies: Iterable[KeptReply]) -> Spent:
     total, calls = Usage(), 0
     for reply in replies:
         total, calls = total + reply.usage, calls + 1

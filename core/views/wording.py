@@ -108,7 +108,7 @@ _BARE: dict[EventType, str] = {
     EventType.CRITIQUE_CAME_LATE: "advice came too late and was only kept",
     EventType.ADVICE_MISSED: "nobody could advise on it; it goes to you",
     EventType.CRITIQUE_WENT_STALE: "nobody mended it in time; it was accepted as it is",
-    EventType.TASK_SETTLED: "settled",
+    EventType.TASK_SETTLED: "went through the review rules",
     EventType.REQUEST_CLOSED: "the answer was written",
     EventType.TASK_TIMED_OUT: "took too long",
     EventType.TASK_MERGED: "merged",
@@ -141,6 +141,7 @@ _ENDS: dict[TaskStatus, str] = {
     TaskStatus.REVIEW: "waits for advice",
     TaskStatus.MERGING: "to be merged",
 }
+_UNITS = ((86400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s"))
 
 
 def doing(task: Task) -> str:
@@ -168,7 +169,7 @@ def told(event: Event) -> str:
     fact = event.data
     match fact:
         case CritiqueFact() if not fact.critique.late:
-            return _and_then(f"{fact.critique.reviewer} {opinion(fact.critique)}", fact)
+            return f"{fact.critique.reviewer} {opinion(fact.critique)}"
         case DecomposedFact():
             count = len(fact.children)
             return f"planned: {count} task{'' if count == 1 else 's'}"
@@ -192,5 +193,17 @@ def _and_then(said: str, fact: TaskFact) -> str:
 
 
 def _of_mail(kind: EventType, fact: MailFact) -> str:
-    by = f" by {fact.agent}" if fact.agent and kind is EventType.MAIL_TAKEN else ""
-    return f"{_BARE[kind]}{by} (number {fact.mail})"
+    said = _BARE[kind]
+    if fact.agent and kind is EventType.MAIL_TAKEN:
+        said = f"{fact.agent} took the mail"
+    return f"{said} (number {fact.mail})"
+
+
+def duration(seconds: float) -> str:
+    """As people say it, in at most two units."""
+    whole = int(seconds)
+    for size, unit, below, less in _UNITS:
+        if whole >= size:
+            rest = whole % size // below
+            return f"{whole // size}{unit} {rest}{less}" if rest else f"{whole // size}{unit}"
+    return f"{whole}s"
