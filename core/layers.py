@@ -66,7 +66,9 @@ def checked(model: type[Model], node: Node, remarks: Mapping[str, str] | None = 
     try:
         return model.model_validate_json(json.dumps(_bare(node)), strict=True)
     except ValidationError as error:
-        raise BadConfig(_sentence(model, node, error.errors()[0], remarks or {})) from error
+        # A misspelt key explains a missing one, so it comes first.
+        first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+        raise BadConfig(_sentence(model, node, first, remarks or {})) from error
 
 
 def refuse_servers(node: Node) -> None:
@@ -82,9 +84,10 @@ def server_words(what: str) -> str:
 
 def nearest(word: str, known: Sequence[str]) -> str:
     """How to mend an unknown word: the nearest known one, or all that are known."""
-    close = get_close_matches(word.lower(), known, n=1, cutoff=0.6)
+    by_lower = {one.lower(): one for one in known}
+    close = get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
     if close:
-        return f"did you mean '{close[0]}'?"
+        return f"did you mean '{by_lower[close[0]]}'?"
     return f"known are {', '.join(known)}" if known else "nothing is known here"
 
 
@@ -112,21 +115,21 @@ def _sentence(
             at = node.key_at if about_key else node.at
             return f"{at}: {_not_one_of(name, node, complaint, about_key=about_key)}"
     remark = remarks.get(str(path[0]), "") if path else ""
-    return f"{node.at}: {_wrong_value(name, node, complaint, remark)}"
+    return f"{node.at}: {_wrong_value(_subject(path), node, complaint, remark)}"
 
 
 def _not_one_of(name: str, node: Node, complaint: ErrorDetails, *, about_key: bool) -> str:
     known = [word for word in complaint["ctx"]["expected"].split("'")[1::2] if word]
-    given = name if about_key else str(node.value)
     if about_key:
         return f"the key {quoted(name)} is unknown; {nearest(name, known)}"
     if node.value is None:
         return f"{quoted(name)} has no value; choose one of {', '.join(known)}"
-    return f"{quoted(name)} can't be {quoted(given)}; {nearest(given, known)}"
+    hint = nearest(str(node.value), known)
+    return f"{quoted(name)} can't be {_described(node, 'string_type')}; {hint}"
 
 
-def _wrong_value(name: str, node: Node, complaint: ErrorDetails, remark: str) -> str:
-    kind, context, subject = complaint["type"], complaint.get("ctx", {}), quoted(name)
+def _wrong_value(subject: str, node: Node, complaint: ErrorDetails, remark: str) -> str:
+    kind, context = complaint["type"], complaint.get("ctx", {})
     if kind in _BOUNDS:
         bound, words = _BOUNDS[kind]
         said = f"{subject} is {node.value} and should be {words} {context[bound]:g}"
@@ -138,6 +141,15 @@ def _wrong_value(name: str, node: Node, complaint: ErrorDetails, remark: str) ->
     if kind == "value_error":
         return str(context["error"])
     return f"{subject} can't be used: {complaint['msg'].lower()}"
+
+
+def _subject(path: Sequence[str | int]) -> str:
+    match path:
+        case [*_, str(group), int(place)]:
+            return f"item {place + 1} of {quoted(group)}"
+        case [*_, last]:
+            return quoted(str(last))
+    return "the file"
 
 
 def _described(node: Node, kind: str) -> str:
