@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -11,23 +12,10 @@ from core import Swarm
 from core.domain.events import Event, EventType
 from core.domain.task import Task, TaskId
 from core.invariants import check
-from core.llm.client import Call, Reply
 from tests.support.brain import Brain, title_of
+from tests.support.openai_server import Answer, OpenAIServer
 
 DEADLINE_SECONDS = 30.0
-
-
-class _Playing:
-    def __init__(self, brain: Brain, never: str | None) -> None:
-        self.brain, self.never = brain, never
-
-    async def ask(self, call: Call) -> Reply:
-        await anyio.lowlevel.checkpoint()
-        if self.never and title_of(call.messages[-1].content) == self.never:
-            await anyio.sleep_forever()
-        return Reply(self.brain.reply(call))
-
-    async def close(self) -> None: ...
 
 
 @asynccontextmanager
@@ -38,12 +26,20 @@ async def at_work(
     never: str | None = None,
     options: Mapping[str, object] | None = None,
 ) -> AsyncIterator[Swarm]:
-    """A Swarm whose store is checked for broken promises when the story is over."""
+    """A Swarm on a real model server; its store is checked when the story is over."""
+
+    def reply(request: dict[str, Any]) -> Answer:
+        prompt = str(request["messages"][-1]["content"])
+        hangs = never is not None and title_of(prompt) == never
+        return Answer(hang=True) if hangs else Answer(brain(request["messages"]))
+
     with anyio.fail_after(DEADLINE_SECONDS):
-        async with Swarm.open(path, llm=_Playing(brain, never), options=options, env={}) as swarm:
-            yield swarm
-            violations = await check(swarm.store, swarm.rules)
-            assert violations == [], "\n".join(str(violation) for violation in violations)
+        async with OpenAIServer(reply).running() as server:
+            env = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "a-key"}
+            async with Swarm.open(path, options=options, env=env) as swarm:
+                yield swarm
+                violations = await check(swarm.store, swarm.rules)
+                assert violations == [], "\n".join(str(violation) for violation in violations)
 
 
 async def by_title(swarm: Swarm, request: TaskId, title: str) -> Task:
