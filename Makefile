@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 CODE := $(wildcard core reputation dashboard tests benchmarks)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv test check fix bench faults
+.PHONY: help venv demo test check fix bench faults
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
+
+demo: $(READY) ## one request from end to end, no key needed
+	@$(BIN)/python -m tests.support.demo
 
 test: $(READY) ## run the tests
 	$(BIN)/python -m pytest -n $(WORKERS)
