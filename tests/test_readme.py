@@ -1,30 +1,32 @@
 """What the README shows works as it is shown."""
 
 import re
-import subprocess
 import sys
 from pathlib import Path
+
+import anyio
+
+from tests.support.brain import Brain, planned
+from tests.support.openai_server import Answer, OpenAIServer
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
 
-def test_the_example_runs_and_prints_what_is_promised(tmp_path: Path) -> None:
+async def test_the_example_runs_and_prints_what_is_promised(tmp_path: Path) -> None:
     (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    brain = Brain(plan=[planned("List"), planned("Compare", "normal", "List")])
+    server = OpenAIServer(lambda request: Answer(brain(request["messages"])))
 
-    run = subprocess.run(
-        [sys.executable, "-c", example],
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    with anyio.fail_after(60):
+        async with server.running():
+            env = {"PYTHONPATH": str(ROOT), "OPENAI_BASE_URL": server.url}
+            command = [sys.executable, "-c", example]
+            run = await anyio.run_process(command, cwd=tmp_path, env=env, check=False)
 
-    assert run.stderr == ""
-    first, *events = run.stdout.splitlines()
-    assert first == "completed - Take the one in memory."
+    assert run.stderr == b""
+    first, *events = run.stdout.decode().splitlines()
+    assert first == "completed - The whole answer."
     assert events[0].startswith('{"v": 1, "seq": 1, ')
     assert len(events) > 10
 
