@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NoReturn
 
 from pydantic import BaseModel
 from rich.console import Console
@@ -31,9 +31,15 @@ _STYLES = {
 }
 
 
+class _Paper(Console):
+    def on_broken_pipe(self) -> NoReturn:
+        """Rich would exit with a failure; the command itself knows what a closed pipe means."""
+        raise BrokenPipeError
+
+
 def paper() -> Console:
     """Standard output, on which no text from outside is taken for markup."""
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = _Paper(highlight=False, markup=False, emoji=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = WIDE_COLUMNS
     return console
