@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: the board against bare sqlite3, in one run, as ratios.
+"""`python -m benchmarks`: the board against bare sqlite3, the crew against plain asyncio.
 
 python -m benchmarks           all of it, some minutes
 python -m benchmarks quick     without the board of 100,000 tasks
@@ -26,6 +26,10 @@ def main() -> None:
     for synchronous in ("NORMAL", "FULL"):
         for tasks, runs in RUNS.items():
             compare(synchronous, tasks, runs)
+    print()
+    for latency in ("0", "0.2"):
+        for tasks in ("20", "200", "1000"):
+            subprocess.run([sys.executable, "-m", "benchmarks.crew", tasks, latency], check=True)
     if "quick" not in sys.argv:
         many()
 

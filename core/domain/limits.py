@@ -52,10 +52,10 @@ class Limits(BaseModel):
 
     max_parallel: int = Field(default=8, ge=1, description="Model calls at the same time.")
     retries: int = Field(
-        default=5, ge=0, description="Tries more of a call that failed in passing."
+        default=5, ge=1, description="Tries more of a call that failed in passing."
     )
     repair_turns: int = Field(
-        default=1, ge=0, description="Times a model is told what is wrong with its reply."
+        default=1, ge=1, description="Times a model is told what is wrong with its reply."
     )
     silence_seconds: float = Field(
         default=120, gt=0, description="How long a model server may say nothing."
