@@ -2,6 +2,8 @@
 
 import json
 import os
+import shutil
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
@@ -71,11 +73,8 @@ async def plan(opening: Opening, asked: Asked, ways: Ways) -> int:
         async def planned() -> bool:
             return all_planned(await swarm.board.family(request.id))
 
-        shift.roots, shift.roles, shift.enough = (
-            frozenset({request.id}),
-            frozenset({Role.PLANNER}),
-            planned,
-        )
+        shift.roots, shift.roles = frozenset({request.id}), frozenset({Role.PLANNER})
+        shift.enough, shift.picture = planned, False
         await shift.work()
         family = await swarm.board.family(request.id)
         if len(family) == 1:
@@ -87,7 +86,8 @@ async def plan(opening: Opening, asked: Asked, ways: Ways) -> int:
             plan = plan_as_data(family, swarm.rules)
             print(result_line(DONE, outcome, spent, plan=plan), flush=True)
         else:
-            print("\n".join(plan_lines(family, swarm.rules)), flush=True)
+            width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+            print("\n".join(plan_lines(family, swarm.rules, width)), flush=True)
             _hint(ways, f"planned; run it with: swarm work, or drop it: swarm cancel {request.id}")
         return DONE
 
@@ -162,6 +162,8 @@ async def _tell(
     if ways.output is not None and outcomes and outcomes[0].answer:
         ways.output.write(outcomes[0].answer)
     if outcomes and not (ways.json or ways.quiet):
+        if sys.stdout.isatty() and sys.stderr.isatty():
+            say("")
         await summary(swarm, outcomes, seconds)
     if code == INTERRUPTED:
         _resume()

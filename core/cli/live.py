@@ -52,8 +52,11 @@ class LiveTree:
                 await self._changed.wait()
             self._changed = anyio.Event()
 
-    async def finish(self) -> None:
+    async def finish(self, *, picture: bool = True) -> None:
         """The whole tree once more, also what did not fit the screen."""
+        if not picture:
+            self._live.transient = True
+            return
         await self._read()
         self._live.vertical_overflow = "visible"
         self._live.update(Group(*self._tree(rows=None), Text("")), refresh=True)

@@ -8,7 +8,7 @@ from core.cli.plain import one_line
 from core.domain.rules import Rules
 from core.domain.task import PLAN, Complexity, Kind, Task, TaskId
 
-TITLE_WIDTH = 70
+TITLE_WIDTH, NARROWEST_TITLE = 70, 12
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,8 @@ def whole_estimate(family: Sequence[Task], rules: Rules) -> Estimate:
     return total
 
 
-def plan_lines(family: Sequence[Task], rules: Rules) -> list[str]:
+def plan_lines(family: Sequence[Task], rules: Rules, width: int = 0) -> list[str]:
+    """With a width, titles are cut so that each line fits."""
     tasks = [task for task in family if task.kind is not Kind.IDEA]
     lines = [f"{one_line(family[0].title, TITLE_WIDTH)} ({family[0].id})"]
     numbers = {task.id: number for number, task in enumerate(tasks[1:], 1)}
@@ -67,7 +68,10 @@ def plan_lines(family: Sequence[Task], rules: Rules) -> list[str]:
         for child in children:
             last = child is children[-1]
             guide = f"{indent}{'└─ ' if last else '├─ '}"
-            lines.append(f"{guide}{_line(child, numbers, rules)}")
+            details = _details(child, numbers, rules)
+            room = max(width - len(guide) - len(details) - 1, NARROWEST_TITLE) if width else 0
+            title = one_line(f"{numbers[child.id]}. {child.title}", room or TITLE_WIDTH)
+            lines.append(f"{guide}{title} {details}")
             walk(child.id, f"{indent}{'   ' if last else '│  '}")
 
     walk(family[0].id, "")
@@ -75,12 +79,11 @@ def plan_lines(family: Sequence[Task], rules: Rules) -> list[str]:
     return lines
 
 
-def _line(task: Task, numbers: dict[TaskId, int], rules: Rules) -> str:
+def _details(task: Task, numbers: dict[TaskId, int], rules: Rules) -> str:
     how = "milestone" if task.kind is Kind.MILESTONE else task.complexity.value
     after = ", ".join(str(numbers[one]) for one in task.depends_on if one in numbers)
     needs = f", after {after}" if after else ""
-    title = one_line(task.title, TITLE_WIDTH)
-    return f"{numbers[task.id]}. {title} ({how}, {estimated(task, rules)}{needs})"
+    return f"({how}, {estimated(task, rules)}{needs})"
 
 
 def plan_as_data(family: Sequence[Task], rules: Rules) -> dict[str, Any]:

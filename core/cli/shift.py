@@ -30,6 +30,8 @@ class Shift:
     roles: Container[Role] = frozenset(Role)
     enough: Enough = _never
     """Asked after every event; the crew stops when it says so."""
+    picture: bool = True
+    """The screen ends with one."""
     cursor: int = 0
     touched: dict[TaskId, None] = field(default_factory=dict)
     """The requests something happened to, in that order."""
@@ -41,7 +43,7 @@ class Shift:
             with _bare_errors():
                 await self._work(stopping)
             await self._catch_up()
-            await self.screen.finish()
+            await self.screen.finish(picture=self.picture)
         finally:
             self.screen.close()
         return not stopping.signals or not await self.swarm.board.busy(self.roots)

@@ -16,6 +16,7 @@ from core.views.wording import doing, opinion
 
 DOING_WIDTH, AGENT_WIDTH, TIME_WIDTH = 18, 11, 6
 NARROWEST_TITLE = 12
+WIDE = 80
 
 
 class _Row(NamedTuple):
@@ -92,13 +93,8 @@ def _lines(row: _Row, now: float, width: int) -> list[Text]:
     task = row.task
     seconds = elapsed(task, now)
     said = row.progress if task.status is WAITING and row.progress else doing(task)
-    right = " ".join(
-        (
-            said.ljust(DOING_WIDTH),
-            one_line(task.agent or task.executor or "", AGENT_WIDTH).ljust(AGENT_WIDTH),
-            ("" if seconds is None else durations(seconds)).rjust(TIME_WIDTH),
-        )
-    )
+    spent = "" if seconds is None else durations(seconds)
+    right = f"{_who_does_what(task, said, width)} {spent.rjust(TIME_WIDTH)}"
     room = max(width - len(right) - 2, len(row.guide) + NARROWEST_TITLE)
     left = Text(row.guide + one_line(task.title), no_wrap=True)
     left.truncate(room, overflow="ellipsis", pad=True)
@@ -110,6 +106,15 @@ def _lines(row: _Row, now: float, width: int) -> list[Text]:
     note = Text(f"{row.below}{advice}", style="dim", no_wrap=True)
     note.truncate(width, overflow="ellipsis")
     return [line, note]
+
+
+def _who_does_what(task: Task, said: str, width: int) -> str:
+    """In two columns; on a narrow screen in one, with the name where it fits."""
+    if width >= WIDE:
+        name = one_line(task.agent or task.executor or "", AGENT_WIDTH)
+        return f"{said.ljust(DOING_WIDTH)} {name.ljust(AGENT_WIDTH)}"
+    both = f"{said} {one_line(task.agent or '')}"
+    return (both if len(both) <= DOING_WIDTH else said).ljust(DOING_WIDTH)
 
 
 def _style(task: Task) -> str:

@@ -1,6 +1,7 @@
 """The real command: in a pipe, or in a terminal whose screen a test can read."""
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -19,6 +20,20 @@ from tests.support.openai_server import OpenAIServer
 DEADLINE_SECONDS = 30.0
 HERE = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "core")
+
+
+IN_TURN = """
+import contextlib, io, json, sys
+from core.cli import main
+for words in json.loads(sys.argv[1]):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main(words)
+        except SystemExit as end:
+            code = end.code
+    print(json.dumps([code, out.getvalue(), err.getvalue()]))
+"""
 
 
 @contextmanager
@@ -47,7 +62,7 @@ def model_server(brain: ServerBrain) -> Iterator[OpenAIServer]:
 def environment(server: OpenAIServer | None) -> dict[str, str]:
     """Nothing of whoever runs the tests but the way to their programs."""
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(HERE), "LANG": "C.UTF-8"}
-    env |= {"HOME": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1"}
+    env["HOME"] = "/nonexistent"
     return env | ({"OPENAI_BASE_URL": server.url} if server is not None else {})
 
 
@@ -73,6 +88,23 @@ class Command:
         out, err = done.stdout.decode(), done.stderr.decode()
         assert "Traceback" not in err, err
         return subprocess.CompletedProcess(done.args, done.returncode, out, err)
+
+    def in_turn(self, cases: list[list[str]]) -> list[subprocess.CompletedProcess[str]]:
+        """Several commands in one process: starting is most of what a short one takes."""
+        ran = subprocess.run(
+            [sys.executable, "-c", IN_TURN, json.dumps(cases)],
+            cwd=self.project,
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE_SECONDS,
+            check=True,
+        )
+        return [
+            subprocess.CompletedProcess(words, *json.loads(line))
+            for words, line in zip(cases, ran.stdout.splitlines(), strict=True)
+        ]
 
     def start(self, *words: str) -> "subprocess.Popen[str]":
         return subprocess.Popen(
@@ -100,7 +132,7 @@ class Terminal:
             COMMAND[0],
             [*COMMAND[1:], *words],
             cwd=str(command.project),
-            env={**command.env, "TERM": "xterm-256color"},  # type: ignore[arg-type]
+            env={**command.env, "TERM": "xterm-256color"},
             dimensions=(rows, columns),
             timeout=DEADLINE_SECONDS,
         )
