@@ -162,7 +162,7 @@ async def _tell(
     if ways.output is not None and outcomes and outcomes[0].answer:
         ways.output.write(outcomes[0].answer)
     if outcomes and not (ways.json or ways.quiet):
-        if sys.stdout.isatty() and sys.stderr.isatty():
+        if any(one.answer for one in outcomes) and sys.stdout.isatty() and sys.stderr.isatty():
             say("")
         await summary(swarm, outcomes, seconds)
     if code == INTERRUPTED:

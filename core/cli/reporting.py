@@ -13,8 +13,17 @@ from core.domain.outcome import Named, Outcome
 from core.domain.reply import Spent
 from core.domain.task import Kind, TaskId
 from core.views.board import commands
+from core.views.wording import VERDICTS, doing, why
 
 _WORST_FIRST = (6, 5, 1, 0)
+_NOTHING: dict[str, Any] = {
+    "request": None,
+    "status": None,
+    "answer": None,
+    "failed": [],
+    "needs_attention": [],
+    "needs_you": [],
+}
 TITLE_WIDTH, WHY_WIDTH = 60, 160
 
 
@@ -31,11 +40,9 @@ def print_answer(text: str) -> None:
 
 def result_line(code: int, outcome: Outcome | None, spent: Spent, **more: Any) -> str:
     """The last line of `--json`, one for each request that was worked on."""
-    said = {} if outcome is None else outcome.model_dump(mode="json")
-    line = {"v": 1, "type": "result", "exit": code}
-    for name in ("request", "status", "answer", "failed", "needs_attention", "needs_you"):
-        line[name] = said.get(name, [] if name[:6] in ("failed", "needs_") else None)
-    return json.dumps({**line, "usage": spent._asdict(), **more})
+    said = _NOTHING if outcome is None else outcome.model_dump(mode="json", include=set(_NOTHING))
+    line = {"v": 1, "type": "result", "exit": code, **said, "usage": spent._asdict(), **more}
+    return json.dumps(line)
 
 
 def say(text: str) -> None:
@@ -56,9 +63,12 @@ async def summary(swarm: Swarm, outcomes: Sequence[Outcome], seconds: float) -> 
     if needing:
         parts.append(f"{len(needing)} {'needs' if len(needing) == 1 else 'need'} you")
     say(", ".join(parts))
-    await _what_to_do(swarm, needing, "needs you")
-    await _what_to_do(swarm, [one for o in outcomes for one in o.failed], "failed")
-    await _what_to_do(swarm, [one for o in outcomes for one in o.needs_attention], "worth a look")
+    for named in needing:
+        await _what_to_do(swarm, named, "needs you")
+    for named in (one for outcome in outcomes for one in outcome.failed):
+        await _what_to_do(swarm, named)
+    for named in (one for outcome in outcomes for one in outcome.needs_attention):
+        await _what_to_do(swarm, named, "worth a look")
 
 
 async def _tasks(swarm: Swarm, roots: Iterable[TaskId]) -> int:
@@ -66,12 +76,14 @@ async def _tasks(swarm: Swarm, roots: Iterable[TaskId]) -> int:
     return sum(task.kind is Kind.TASK for family in families for task in family)
 
 
-async def _what_to_do(swarm: Swarm, named: Iterable[Named], heading: str) -> None:
-    for one in named:
-        ways = commands(await swarm.board.get(one.task))
-        what = f"{heading}: {one.task} {one_line(one.title, TITLE_WIDTH)}"
-        why = one_line(one.why.replace("_", " "), WHY_WIDTH)
-        say(f"{what}: {why}" + (f"  ->  {ways[0]}" if ways else ""))
+async def _what_to_do(swarm: Swarm, named: Named, heading: str = "") -> None:
+    """What is the matter with a task, and below it what a person can type."""
+    task = await swarm.board.get(named.task)
+    reason = why(task) or (VERDICTS[task.verdict] if task.verdict else "")
+    because = f": {one_line(reason, WHY_WIDTH)}" if reason else ""
+    say(f"{heading or doing(task)}: {task.id} {one_line(task.title, TITLE_WIDTH)}{because}")
+    for way in commands(task)[:1]:
+        say(f"  {way}")
 
 
 def _count(number: int, word: str) -> str:

@@ -76,7 +76,7 @@ def _rows(family: Sequence[Task]) -> list[_Row]:
 
     def walk(task: Task, guide: str, indent: str) -> list[_Row]:
         children = below[task.id]
-        done = sum(child.settled for child in children)
+        done = sum(child.status is COMPLETED for child in children)
         count = f"{done} of {len(children)} done" if children else ""
         rows = [_Row(task, guide, f"{indent}│  " if children else f"{indent}   ", count)]
         for child in children:
@@ -93,7 +93,8 @@ def _lines(row: _Row, now: float, width: int) -> list[Text]:
     task = row.task
     seconds = elapsed(task, now)
     said = row.progress if task.status is WAITING and row.progress else doing(task)
-    spent = "" if seconds is None else durations(seconds)
+    over = task.holder is None and task.completed_at is None and task.status is not WAITING
+    spent = "" if seconds is None or over else durations(seconds)
     right = f"{_who_does_what(task, said, width)} {spent.rjust(TIME_WIDTH)}"
     room = max(width - len(right) - 2, len(row.guide) + NARROWEST_TITLE)
     left = Text(row.guide + one_line(task.title), no_wrap=True)
