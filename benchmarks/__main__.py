@@ -28,8 +28,8 @@ def main() -> None:
             compare(synchronous, tasks, runs)
     print()
     for latency in ("0", "0.2"):
-        for tasks in ("20", "200", "1000"):
-            subprocess.run([sys.executable, "-m", "benchmarks.crew", tasks, latency], check=True)
+        for count in ("20", "200", "1000"):
+            subprocess.run([sys.executable, "-m", "benchmarks.crew", count, latency], check=True)
     if "quick" not in sys.argv:
         many()
 

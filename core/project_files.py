@@ -26,7 +26,8 @@ def make_project_files(folder: Path) -> tuple[list[Path], list[Path]]:
     """The files that were made, and those that were there and stay as they are."""
     here = folder.resolve()
     own = here / settings.FOLDER
-    made, kept = [], []
+    made: list[Path] = []
+    kept: list[Path] = []
     try:
         if not here.is_dir():
             raise BadConfig(f"{shown(here)}: there is no such folder; make it, or name another")
