@@ -48,6 +48,8 @@ def print_board(console: Console, board: BoardView, *, finished: bool) -> None:
     _needs(console, "Needs you", board.needs_you, NEEDS_SHOWN)
     _needs(console, "Failed", board.failed, NOTES_SHOWN)
     _needs(console, "Worth a look", board.worth_a_look, NOTES_SHOWN)
+    if board.needs_you or board.failed or board.worth_a_look:
+        console.print("\n  Before you decide, swarm show ID shows the work and what happened.")
     if board.requests:
         heading(console, "All requests" if finished else "Open requests")
         tree(console, board.requests)
@@ -112,7 +114,8 @@ def print_agents(console: Console, members: Sequence[Member], file: Path, *, own
         text = f"The crew of this project: {plain(str(file))}"
     else:
         text = "This is Swarm's own crew; swarm init makes a file for one of this project."
-    console.print(Text(f"\n{text}", "dim"), soft_wrap=True)
+    console.print()
+    block(console, text, 0)
 
 
 def _member(member: Member) -> list[Text]:

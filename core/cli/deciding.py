@@ -129,7 +129,8 @@ async def _decide(
         print_json({"tasks": [_as_json(task) for task in after], "next": next_step})
         return
     for task in after:
-        paper().print(f"{task.id} {one_line(task.title, 60)}: {outcome}; now {doing(task)}.")
+        now = "" if doing(task) == outcome else f"; now {doing(task)}"
+        paper().print(f"{task.id} {one_line(task.title, 60)}: {outcome}{now}.")
     paper().print(next_step)
 
 

@@ -111,9 +111,9 @@ def _name(branch: str, line: TaskLine) -> Text:
 
 
 def _right(line: TaskLine, *, narrow: bool) -> tuple[Text, Text, Text]:
-    settled = sum(one.settled for one in line.below)
+    done = sum(one.status is TaskStatus.COMPLETED for one in line.below)
     waits = line.status is TaskStatus.WAITING and line.below
-    said = f"{settled} of {len(line.below)} done" if waits else line.doing
+    said = f"{done} of {len(line.below)} done" if waits else line.doing
     agent = "" if narrow else one_line(line.agent or "", AGENT_WIDTH)
     took = duration(line.elapsed_seconds) if line.elapsed_seconds is not None else ""
     return Text(said, _STYLES.get(line.status, "")), Text(agent, "dim"), Text(took, "dim")
