@@ -49,7 +49,8 @@ def print_board(console: Console, board: BoardView, *, finished: bool) -> None:
     _needs(console, "Failed", board.failed, NOTES_SHOWN)
     _needs(console, "Worth a look", board.worth_a_look, NOTES_SHOWN)
     if board.needs_you or board.failed or board.worth_a_look:
-        console.print("\n  Before you decide, swarm show ID shows the work and what happened.")
+        console.print()
+        block(console, "Before you decide, swarm show ID shows the work and what happened.")
     if board.requests:
         heading(console, "All requests" if finished else "Open requests")
         tree(console, board.requests)
