@@ -21,11 +21,13 @@ class Bell:
         self._waiting: defaultdict[str, set[Callable[[], object]]] = defaultdict(set)
 
     def ring(self, topics: Iterable[str]) -> None:
+        last, waiting = self._last, self._waiting
         for topic in topics:
             self.count += 1
-            self._last[topic] = self.count
-            for wake in self._waiting.pop(topic, ()):
-                wake()
+            last[topic] = self.count
+            if topic in waiting:
+                for wake in waiting.pop(topic):
+                    wake()
         if len(self._last) > REMEMBERED_TOPICS:
             # Most topics are of one claim and never rung again. Who last listened before this
             # wakes once for nothing; no ring is missed.
@@ -37,7 +39,12 @@ class Bell:
         return Ear(self, topics)
 
     def rang_since(self, mark: int, topics: Iterable[str]) -> bool:
-        return mark < self._forgotten or any(self._last.get(one, 0) > mark for one in topics)
+        if mark == self.count:
+            return False
+        if mark < self._forgotten:
+            return True
+        last = self._last
+        return any(last[one] > mark for one in topics if one in last)
 
     def enter(self, topics: Iterable[str], wake: Callable[[], object]) -> None:
         """Call this once, at the next ring."""

@@ -5,23 +5,21 @@ from typing import Any
 
 from core.domain import conditions, lifecycle, message
 from core.domain.critique import Critique
-from core.domain.events import EVENT_OF, EventType, NewEvent, told
+from core.domain.events import EVENT_OF, EventType, told
 from core.domain.frozen import evolve
-from core.domain.steps import TABLE, Step, place_of
+from core.domain.steps import TABLE, Step, also, place_of
 from core.domain.task import (
     CANCELLED,
     COMPLETED,
     FIX,
     HUMAN_REVIEW,
     MERGING,
-    PENDING,
     REVIEW,
     WAITING,
     Kind,
     Phase,
     Task,
     TaskId,
-    changed_fields,
 )
 from core.store.protocol import Answer, Reader, Transaction
 
@@ -66,7 +64,7 @@ class Consequences:
             "title": task.title,
             "parent": task.parent,
             "depends_on": task.depends_on,
-            "complexity": task.complexity,
+            "complexity": task.complexity._value_,
         }
         self._tell(kind, task, {**told(task, ("kind", "status", "round")), **said})
         await self._note(None, task)
@@ -75,19 +73,19 @@ class Consequences:
         """Keep one step of a task with its event and its mail."""
         if before.status is not after.status:
             if after.status is REVIEW:
-                after = await self._ask_for_advice(after)
+                await self._ask_for_advice(after)
                 said["mail"] = after.review_mail
             elif before.status is REVIEW and step is not _ANSWER:
-                after = await self._withdraw(before, after)
+                await self._withdraw(before, after)
             elif after.status is COMPLETED:
-                after = evolve(after, {"accepted": after.result_hash})
-        if before.result is not after.result and before.accepted == before.result_hash:
-            after = self._archive(before, after)
-        changed = changed_fields(before, after)
+                also(after, accepted=after.result_hash)
+        if before.accepted is not None and before.result is not after.result:
+            self._archive(before, after)
+        changed = after.changed
         self._tx.put_task(after, changed)
-        self._tell(EVENT_OF[step], after, {**told(after, changed), **said})
-        if step in _SETTLING and after.status in _SETTLED_AT and "status" in changed:
-            self._tell(EventType.TASK_SETTLED, after, {"status": after.status})
+        self._tx.tell(EVENT_OF[step], after.id, after.root, told(after, changed) | said)
+        if step in _SETTLING and after.status in _SETTLED_AT and after.status is not before.status:
+            self._tell(EventType.TASK_SETTLED, after, {"status": after.status._value_})
         await self._note(before, after)
         return after
 
@@ -95,10 +93,10 @@ class Consequences:
         self._tell(EventType.CRITIQUE_CAME_LATE, task, {"critique": critique})
 
     def tell_mail(self, kind: EventType, mail: message.Message) -> None:
-        self._tx.add_event(mail_event(kind, mail, self._now))
+        self._tx.tell(kind, mail.task, mail.root, mail_fact(mail))
 
     def _tell(self, kind: EventType, task: Task, data: dict[str, Any]) -> None:
-        self._tx.add_event(NewEvent(self._now, kind, task.id, task.root, data))
+        self._tx.tell(kind, task.id, task.root, data)
 
     async def _note(self, before: Task | None, after: Task) -> None:
         self._changed.append((before, after))
@@ -106,12 +104,12 @@ class Consequences:
         for listener in self._listeners:
             await listener(self._tx, before, after)
 
-    async def _ask_for_advice(self, task: Task) -> Task:
-        mail = await self._tx.send(message.critique_request(task, self._now))
+    async def _ask_for_advice(self, after: Task) -> None:
+        mail = await self._tx.send(message.critique_request(after, self._now))
         self._tx.ring(mail_topic(mail))
-        return evolve(task, {"review_mail": mail.number})
+        also(after, review_mail=mail.number)
 
-    async def _withdraw(self, before: Task, after: Task) -> Task:
+    async def _withdraw(self, before: Task, after: Task) -> None:
         """Leaving the review by any other way than an answer takes its mail back."""
         if before.review_mail is not None:
             mail = await self._tx.message(before.review_mail)
@@ -120,30 +118,30 @@ class Consequences:
                 self._tx.put_message(withdrawn)
                 self._tx.ring(lost_mail_topic(mail.number))
                 self.tell_mail(EventType.MAIL_WITHDRAWN, withdrawn)
-        return evolve(after, {"review_mail": None})
+        also(after, review_mail=None)
 
-    def _archive(self, before: Task, after: Task) -> Task:
+    def _archive(self, before: Task, after: Task) -> None:
         """A result that was accepted is kept when another replaces it."""
-        if before.accepted is None or after.result_hash == before.result_hash:
-            return after
+        if before.accepted != before.result_hash or before.result_hash == after.result_hash:
+            return
         version = before.answers + 1
         self._tx.add_answer(
             Answer(
                 task=before.id,
                 version=version,
-                hash=before.accepted,
+                hash=before.accepted or "",
                 partial=False,
                 ts=before.completed_at or self._now,
                 text=before.result or "",
             )
         )
-        return evolve(after, {"answers": version})
+        also(after, answers=version)
 
     async def follow(self) -> None:
         """Apply the conditions until nothing changes."""
         # It grows while it is walked: what a condition changes has consequences too.
         for before, after in self._changed:
-            if not after.stands_alone or after.status is PENDING:
+            if not after.stands_alone:
                 await self._examine(after.id)
             if before is not None and conditions.matters_to_dependents(before, after):
                 for task_id in await effective_dependents(self._tx, after.id):
@@ -211,9 +209,8 @@ class Consequences:
             self._tx.ring(wake_topic(after.claimable))
 
 
-def mail_event(kind: EventType, mail: message.Message, now: float) -> NewEvent:
-    data = {"mail": mail.number, "agent": mail.agent, "tries": mail.tries}
-    return NewEvent(now, kind, mail.task, mail.root, data)
+def mail_fact(mail: message.Message) -> dict[str, Any]:
+    return {"mail": mail.number, "agent": mail.agent, "tries": mail.tries}
 
 
 def mail_topic(mail: message.Message) -> str:

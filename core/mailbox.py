@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from core.bell import Ear
-from core.consequences import lost_mail_topic, mail_event, mail_topic
+from core.consequences import lost_mail_topic, mail_fact, mail_topic
 from core.domain import message
 from core.domain.agent import Agent
 from core.domain.events import EventType
@@ -119,7 +119,7 @@ class Mailbox:
         return back
 
     def _tell(self, tx: Transaction, kind: EventType, mail: Message) -> None:
-        tx.add_event(mail_event(kind, mail, tx.now))
+        tx.tell(kind, mail.task, mail.root, mail_fact(mail))
 
 
 def _is_silent(mail: Message, now: float) -> bool:

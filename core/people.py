@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from core.consequences import Consequences, descendants, effective_dependents, under_cancelled
 from core.domain import decisions, lifecycle
 from core.domain.feedback import Decision, Feedback, RedoOption
-from core.domain.frozen import evolve
-from core.domain.steps import Place, Step, allow, place_of
+from core.domain.steps import Place, Step, allow, also, place_of
 from core.domain.task import (
     CANCELLED,
     COMPLETED,
@@ -179,7 +178,7 @@ class People:
                     text=text,
                 )
             )
-            after = evolve(after, {"answers": version})
+            also(after, answers=version)
             await keep.keep(Step.PARTIAL_ANSWER, before, after)
             await keep.follow()
             return await tx.task(task_id)

@@ -1,9 +1,9 @@
 """Events: what happened, one small type per fact, written with the step that made it true."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, SerializeAsAny
 
@@ -200,16 +200,6 @@ _KNOWN = frozenset(kind.value for kind in EventType)
 TOLD = tuple(TaskFact.model_fields)
 _TOLD = frozenset(TOLD)
 _ENUMS = frozenset({"kind", "status", "reason", "came_from", "phase", "verdict"})
-
-
-class NewEvent(NamedTuple):
-    """An event before it has its number; its data has the fields of its type's fact."""
-
-    ts: float
-    type: EventType
-    task: TaskId | None
-    request: TaskId | None
-    data: Mapping[str, Any]
 
 
 class Event(BaseModel):

@@ -16,3 +16,9 @@ def evolve(model: Model, changes: Mapping[str, Any]) -> Model:
     after = object.__new__(type(model))
     _set(after, "__dict__", {**model.__dict__, **changes})
     return after
+
+
+def amend(draft: Model, changes: Mapping[str, Any]) -> Model:
+    """Change a copy that nobody else has seen yet, in place."""
+    draft.__dict__.update(changes)
+    return draft

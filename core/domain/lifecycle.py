@@ -8,7 +8,7 @@ from core.domain.frozen import evolve
 from core.domain.human_review import FORCED, ReviewMode, review_mode, why_a_person
 from core.domain.reports import Closing, Holder, Work
 from core.domain.rules import Rules
-from core.domain.steps import AT_ONCE, Step, allow, moved, place_of
+from core.domain.steps import Step, allow, at_once, moved, place_of
 from core.domain.task import (
     BLOCKED,
     CANCELLED,
@@ -348,7 +348,7 @@ def claimable(task: Task, *, dependencies_met: bool, children_settled: bool) -> 
         return PLAN if task.is_container else WORK
     if task.status is WAITING and children_settled:
         return CLOSE_OUT
-    return AT_ONCE.get(task.status) if task.holder is None else None
+    return at_once(task, task.status) if task.holder is None else None
 
 
 def _forced(task: Task, reason: Reason, rules: Rules, now: float) -> dict[str, Any]:

@@ -7,9 +7,10 @@ from typing import NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from core.domain.complexity import guess_complexity
-from core.domain.frozen import evolve
+from core.domain.frozen import amend, evolve
 from core.domain.limits import Limits
-from core.domain.task import Complexity, Hint, Kind, Task, TaskId
+from core.domain.steps import at_once
+from core.domain.task import PENDING, Complexity, Hint, Kind, Task, TaskId
 from core.errors import BadPlan, RequestTooLarge
 
 
@@ -51,7 +52,7 @@ def placed(new: NewTask, at: Placing, depends_on: Sequence[TaskId], limits: Limi
     depth = 0 if parent is None else parent.depth + 1
     deep = new.kind is Kind.MILESTONE and depth >= limits.plan_depth
     inherited = () if parent is None else parent.tags
-    return evolve(
+    task = evolve(
         _BLANK,
         {
             "id": at.id,
@@ -75,6 +76,7 @@ def placed(new: NewTask, at: Placing, depends_on: Sequence[TaskId], limits: Limi
             "created": at.now,
         },
     )
+    return amend(task, {"claimable": at_once(task, PENDING)})
 
 
 def _says_more(hint: Hint) -> bool:

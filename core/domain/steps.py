@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Any
 
-from core.domain.frozen import evolve
+from core.domain.frozen import amend, evolve
 from core.domain.task import (
     BLOCKED,
     CANCELLED,
@@ -199,8 +199,7 @@ CONDITIONS = frozenset(
     }
 )
 
-AT_ONCE = {CRITIQUE: FIX, MERGING: MERGE}
-"""What can be claimed whatever other tasks do; for all else the board looks at those."""
+_AT_ONCE = {CRITIQUE: FIX, MERGING: MERGE}
 
 _PLACES: dict[tuple[TaskStatus, Phase | None], Place] = {
     (PENDING, None): _P.PENDING,
@@ -251,10 +250,24 @@ def moved(task: Task, step: Step, /, **changes: Any) -> Task:
     """The task after the step, one version on; a move the table does not have is refused."""
     status = changes.get("status", task.status)
     held = changes.get("holder", task.holder) is not None
-    changes["claimable"] = None if held else AT_ONCE.get(status)
+    changes["claimable"] = None if held else at_once(task, status)
     changes["version"] = task.version + 1
     after = evolve(task, changes)
     origin, target = place_of(task), place_of(after)
     if target not in TABLE[step].get(origin, ()):
         raise IllegalTransition(task.id, origin, step)
-    return after
+    old = task.__dict__
+    return amend(after, {"changed": [name for name in changes if changes[name] is not old[name]]})
+
+
+def also(after: Task, **changes: Any) -> Task:
+    """What else the same step changes, as long as nobody has seen the task after it."""
+    more = [name for name in changes if name not in after.changed]
+    return amend(after, changes | {"changed": [*after.changed, *more]})
+
+
+def at_once(task: Task, status: TaskStatus) -> Phase | None:
+    """In which phase it can be claimed there whatever other tasks do; for all else they decide."""
+    if status is PENDING and task.stands_alone:
+        return WORK
+    return _AT_ONCE.get(status)

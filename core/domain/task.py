@@ -2,10 +2,10 @@
 
 import hashlib
 import random
+from collections.abc import Sequence
+from dataclasses import fields
 from enum import IntEnum, StrEnum
-from itertools import compress
-from operator import is_not
-from typing import NewType
+from typing import ClassVar, NewType
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass
@@ -229,6 +229,9 @@ class Task:
     completed_at: float | None = None
     version: int = 1
 
+    changed: ClassVar[Sequence[str]] = ()
+    """The fields that the step changed which made this version; of a task just read, none."""
+
     @property
     def settled(self) -> bool:
         """It needs nobody any more."""
@@ -260,15 +263,9 @@ _SETTLED = frozenset({COMPLETED, FAILED, CANCELLED})
 _AFTER_PLAN = frozenset({WAITING, COMPLETED})
 
 
-FIELDS = tuple(Task.__dataclass_fields__)
+FIELDS = tuple(field.name for field in fields(Task))
 read_task = TypeAdapter(Task).validate_python
 """A task from the values of its fields, checked; a field that is left out has its default."""
-
-
-def changed_fields(before: Task, after: Task) -> list[str]:
-    """The fields that a step replaced; what it copied along is the same object."""
-    old, new = before.__dict__.values(), after.__dict__.values()
-    return list(compress(FIELDS, map(is_not, old, new)))
 
 
 def hash_of(result: str) -> str:

@@ -1,14 +1,17 @@
 """What the steps of one connection know without asking, as long as nobody else wrote."""
 
-from collections.abc import Mapping
 from itertools import islice
 from typing import TypeVar
 
 from core.domain.message import Message
-from core.domain.task import Task, TaskId
+from core.domain.task import Hint, Phase, Task, TaskId
+from core.store.queues import FIRST_LOOK, LONGEST, Queue
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+Place = tuple[Hint, float, str, int, TaskId]
+"""Where a task stands in the order of claims: hint, age of its root, rank, number; and its id."""
+Roots = frozenset[TaskId] | None
 
 CACHED_TASKS = 8192
 CACHED_MESSAGES = 1024
@@ -20,25 +23,46 @@ class Shared:
     def __init__(self, path: str) -> None:
         self.path = path
         self.tasks: dict[TaskId, Task] = {}
+        self.numbers: dict[TaskId, int] = {}
+        """The rows of these tasks."""
+        self.dependents: dict[TaskId, list[TaskId]] = {}
+        """Who depends on a task that was added here; nobody could do so before."""
         self.messages: dict[int, Message] = {}
-        self.last_seq = 0
+        self.ready: dict[tuple[Phase, Roots], Queue[Place]] = {}
+        self.mail: Queue[int] | None = None
+        self.look_ahead = FIRST_LOOK
+        """How many entries a queue is loaded with: few where other processes empty it anyway."""
         self.last_mail = 0
+        self.last_task = 0
 
     def forget(self) -> None:
         self.tasks.clear()
+        self.numbers.clear()
+        self.dependents.clear()
         self.messages.clear()
+        self.ready.clear()
+        self.mail = None
+        self.look_ahead = FIRST_LOOK
 
-    def next_mail(self) -> int:
-        self.last_mail += 1
-        return self.last_mail
+    def look_further(self) -> int:
+        """How much to load now; the next time it is more."""
+        now, self.look_ahead = self.look_ahead, min(4 * self.look_ahead, LONGEST)
+        return now
 
-    def remember(self, tasks: Mapping[TaskId, Task]) -> None:
-        self.tasks.update(tasks)
+    def enter(self, task: Task) -> None:
+        """It can be claimed now: the queues of its phase hold it."""
+        place = (task.hint, task.root_created, task.rank, self.numbers[task.id], task.id)
+        for (phase, roots), queue in self.ready.items():
+            if phase is task.claimable and (roots is None or task.root in roots):
+                queue.enter(place)
+
+    def trim(self) -> None:
+        """Hold no more than is useful; only when all of it is in the database."""
         if len(self.tasks) > CACHED_TASKS:
             self.tasks = _newer_half(self.tasks)
-
-    def remember_messages(self, messages: Mapping[int, Message]) -> None:
-        self.messages.update(messages)
+            self.numbers = {name: self.numbers[name] for name in self.tasks}
+            known = self.dependents
+            self.dependents = {name: known[name] for name in self.tasks if name in known}
         if len(self.messages) > CACHED_MESSAGES:
             self.messages = _newer_half(self.messages)
 

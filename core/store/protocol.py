@@ -1,15 +1,15 @@
 """Store and Transaction: all the house asks of a database."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
 from core.bell import Bell
 from core.domain.agent import Role
 from core.domain.critique import Critique
-from core.domain.events import Event, NewEvent
+from core.domain.events import Event, EventType
 from core.domain.feedback import Feedback
 from core.domain.message import MailStatus, Message
 from core.domain.reply import KeptReply, Spent
@@ -104,7 +104,12 @@ class Transaction(Reader, Protocol):
     def add_answer(self, answer: Answer) -> None: ...
     def add_reply(self, reply: KeptReply) -> None: ...
     def discard_reply(self, number: int) -> None: ...
-    def add_event(self, event: NewEvent) -> None: ...
+    def tell(
+        self, kind: EventType, task: TaskId | None, request: TaskId | None, data: Mapping[str, Any]
+    ) -> None:
+        """An event of this moment; its data has the fields of its type's fact."""
+        ...
+
     def ring(self, topic: str) -> None:
         """Wake who waits for this, once the step is kept."""
         ...

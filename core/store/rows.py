@@ -1,19 +1,20 @@
 """Rows to models and back; an empty column means the field's default."""
 
-from collections.abc import Callable, Iterable, Sequence
-from enum import Enum
+from collections.abc import Callable, Sequence
+from dataclasses import fields
 from itertools import compress
-from operator import is_not
+from operator import attrgetter, is_not
 from typing import Any
 
-from pydantic_core import from_json, to_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from core.domain.message import Message, read_message
 from core.domain.task import FIELDS, Task, read_task
+from core.errors import UnstorableText
 
 MAIL_COLUMNS = tuple(Message.__dataclass_fields__)
 
-_DEFAULTS = tuple(field.default for field in Task.__dataclass_fields__.values())
+_DEFAULTS = tuple(field.default for field in fields(Task))
 _ALWAYS_SET = (
     "id",
     "kind",
@@ -30,17 +31,19 @@ _ALWAYS_SET = (
 Values = dict[str, Any]
 
 
+def json_of(value: Any) -> str:
+    try:
+        return to_json(value).decode()
+    except PydanticSerializationError as error:
+        raise UnstorableText from error
+
+
 def _json(value: Any) -> str | None:
-    return to_json(value).decode() if value else None
+    return json_of(value) if value else None
 
 
-def _enum(value: Enum | None) -> Any:
-    # Drivers look for an adapter for anything but a plain str: the plain value is cheaper.
-    return None if value is None else value._value_
-
-
-def _flag(value: bool) -> int:
-    return 1 if value else 0
+_plain = attrgetter("_value_")
+"""Drivers look for an adapter for anything but a plain str: the plain value is cheaper."""
 
 
 _LISTS = ("depends_on", "tags", "planner_tags", "inputs", "worked_on_by")
@@ -59,34 +62,28 @@ _ENUMS = (
     "hint",
 )
 _FLAGS = tuple(
-    name for name, field in Task.__dataclass_fields__.items() if isinstance(field.default, bool)
+    field.name for field in fields(Task) if isinstance(field.default, bool)
 )
-_ENCODE: dict[str, Callable[[Any], Any]] = {
+ENCODE: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys((*_LISTS, *_MODELS), _json),
-    **dict.fromkeys(_ENUMS, _enum),
-    **dict.fromkeys(_FLAGS, _flag),
+    **dict.fromkeys(_ENUMS, _plain),
+    **dict.fromkeys(_FLAGS, int),
 }
+"""How a value that is not None is stored."""
+SPOKEN = frozenset({"title", "description", "type", "result", "message", "agent", "executor"})
+"""Columns for words from outside, as they came."""
 _JSON_COLUMNS = tuple((FIELDS.index(name), name) for name in (*_LISTS, *_MODELS))
 
 
-def inserted(task: Task) -> Values:
+def new_columns(task: Task) -> tuple[str, ...]:
     """The columns a new task needs: what is always asked for, and what is not the default."""
-    row = task.__dict__
-    names = compress(FIELDS, map(is_not, row.values(), _DEFAULTS))
-    return changed(task, dict.fromkeys((*_ALWAYS_SET, *names)))
-
-
-def changed(task: Task, names: Iterable[str]) -> Values:
-    """The columns of these fields."""
-    row = task.__dict__
-    values = {name: _ENCODE[name](row[name]) if name in _ENCODE else row[name] for name in names}
-    if "status" in values or "reason" in values:
-        values["settled"] = _flag(task.settled)
-    return values
+    names = compress(FIELDS, map(is_not, task.__dict__.values(), _DEFAULTS))
+    return tuple(dict.fromkeys((*_ALWAYS_SET, *names)))
 
 
 def task_of(row: Sequence[Any]) -> Task:
-    values = {name: value for name, value in zip(FIELDS, row, strict=True) if value is not None}
+    """A row that begins with the fields of a task."""
+    values = {name: value for name, value in zip(FIELDS, row, strict=False) if value is not None}
     for index, name in _JSON_COLUMNS:
         if row[index] is not None:
             values[name] = from_json(row[index])
@@ -99,7 +96,7 @@ def mail_inserted(mail: Message) -> tuple[Any, ...]:
         mail.kind._value_,
         mail.number,
         mail.to_agent,
-        _enum(mail.to_role),
+        None if mail.to_role is None else mail.to_role._value_,
         names_in(mail.not_for),
         mail.sender,
         mail.task,

@@ -2,18 +2,17 @@
 
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
 import anyio
 import anyio.lowlevel
-from pydantic_core import PydanticSerializationError, to_json
 
 from core.bell import EVENTS, Bell
 from core.clock import Clock, SystemClock
-from core.domain.events import SCHEMA
 from core.errors import StoreError, UnstorableText
 from core.store.cache import Shared
 from core.store.sqlite_file import (
@@ -25,6 +24,7 @@ from core.store.sqlite_file import (
     translated,
 )
 from core.store.sqlite_transaction import SqliteTransaction
+from core.store.sqlite_writes import Writes
 
 
 class Batch:
@@ -33,8 +33,8 @@ class Batch:
     def __init__(self) -> None:
         self.begun = False
         self.wrote = False
-        self.topics: set[str] = set()
-        self.events: list[tuple[object, ...]] = []
+        self.writes = Writes()
+        self.topics: list[str] = []
         self.error: StoreError | None = None
         self.opened = anyio.Event()
         self.done = anyio.Event()
@@ -132,19 +132,28 @@ class SqliteStore:
         if data_version != self._data_version:
             self._data_version = data_version
             self.shared.forget()
-            seq, mail = self.writer.execute(
-                "SELECT (SELECT max(seq) FROM events), (SELECT max(number) FROM mail)"
+            mail, task = self.writer.execute(
+                "SELECT (SELECT max(number) FROM mail), (SELECT max(number) FROM tasks)"
             ).fetchone()
-            self.shared.last_seq = seq or 0
             self.shared.last_mail = mail or 0
+            self.shared.last_task = task or 0
+
+    def flush(self, batch: Batch) -> None:
+        """Write what the steps of a batch left so far; if that fails, nothing of it is kept."""
+        if batch.error is None and batch.writes:
+            try:
+                batch.writes.flush(self.writer, str(self.path))
+            except Exception as error:
+                batch.error = translated(error, self.path)
+        if batch.error is not None:
+            raise batch.error
 
     def take(self, batch: Batch, step: SqliteTransaction) -> UnstorableText | None:
         """Add a finished step to the batch; returns why it can't be, where only it is to blame."""
         if batch.error is not None:
             return None
         try:
-            told = [(one, _json(one.data)) for one in step.told]
-            step.keep()
+            step.keep(batch.writes)
         except UnstorableText as refusal:
             step.discard()
             return refusal
@@ -153,11 +162,7 @@ class SqliteStore:
             batch.error = translated(error, self.path)
             return None
         batch.wrote = batch.wrote or step.wrote
-        batch.topics.update(step.topics)
-        for event, data in told:
-            self.shared.last_seq += 1
-            row = (event.ts, event.type._value_, event.task, event.request, data)
-            batch.events.append((self.shared.last_seq, SCHEMA, *row))
+        batch.topics += step.topics
         return None
 
     def commit(self, batch: Batch) -> None:
@@ -165,13 +170,10 @@ class SqliteStore:
         self.batch = None
         try:
             if batch.error is None and batch.wrote:
-                self.writer.executemany(
-                    "INSERT INTO events (seq, v, ts, type, task, request, data) "
-                    "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    batch.events,
-                )
+                self.flush(batch)
+                batch.writes.tell(self.writer)
                 self.writer.execute("COMMIT")
-        except sqlite3.Error as error:
+        except (sqlite3.Error, StoreError) as error:
             batch.error = translated(error, self.path)
         try:
             if self.writer.in_transaction:
@@ -182,8 +184,9 @@ class SqliteStore:
             self.shared.forget()
             self._data_version = -1
         else:
-            if batch.events:
-                batch.topics.add(EVENTS)
+            self.shared.trim()
+            if batch.writes.events:
+                batch.topics.append(EVENTS)
             self.bell.ring(batch.topics)
         batch.done.set()
 
@@ -205,7 +208,9 @@ class SqliteStep:
             raise RuntimeError("a step waits inside its transaction, or opens a second one")
         store.in_step = True
         self._saw_writes = self._batch.wrote
-        self._step = SqliteTransaction(store.writer, store.shared, store.clock.now())
+        self._step = SqliteTransaction(
+            store.writer, store.shared, store.clock.now(), partial(store.flush, self._batch)
+        )
         return self._step
 
     async def __aexit__(
@@ -245,10 +250,3 @@ class SqliteStep:
             self._step.discard()
         except sqlite3.Error as failure:
             batch.error = batch.error or translated(failure, path)
-
-
-def _json(data: Mapping[str, object]) -> str:
-    try:
-        return to_json(data).decode()
-    except PydanticSerializationError as error:
-        raise UnstorableText from error

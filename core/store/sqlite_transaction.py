@@ -1,100 +1,93 @@
 """What a step asks of SQLite and what it leaves there; also serves plain reads."""
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from core.domain.agent import Role
 from core.domain.critique import Critique
-from core.domain.events import Event, NewEvent, read_fact
+from core.domain.events import Event, EventType, read_fact
 from core.domain.feedback import Feedback
 from core.domain.frozen import evolve
 from core.domain.message import MailStatus, Message
 from core.domain.reply import KeptReply, Spent
-from core.domain.task import FIELDS, AgentName, Task, TaskId
-from core.errors import (
-    MailNotFound,
-    StoreCorrupt,
-    StoreFailed,
-    TaskNotFound,
-    UnstorableText,
-)
+from core.domain.task import BLOCKED, AgentName, Hint, Reason, Task, TaskId
+from core.errors import MailNotFound, StoreCorrupt, StoreFailed, TaskNotFound
 from core.store import rows, sqlite_replies
-from core.store.cache import Shared
+from core.store import sqlite_queries as sql
+from core.store.cache import Place, Shared
 from core.store.protocol import Answer, Wanted
+from core.store.queues import Queue
+from core.store.sqlite_writes import (
+    ANSWER,
+    CRITIQUE,
+    DEPENDENCY,
+    FEEDBACK,
+    Row,
+    Writes,
+    check_storable,
+)
 
-_TASK = f"SELECT {', '.join(FIELDS)} FROM tasks "
-_ONE_TASK = _TASK + "WHERE id = ?"
-_MAIL = f"SELECT {', '.join(rows.MAIL_COLUMNS)} FROM mail "
-_ONE_MAIL = _MAIL + "WHERE number = ?"
-_PLAN_ORDER = "ORDER BY rank, number"
-_NOT_PAUSED = (
-    "NOT EXISTS (SELECT 1 FROM tasks AS paused WHERE paused.id = {table}.root "
-    "AND paused.status = 'blocked' AND paused.reason = 'budget') "
-)
-_CLAIM = "SELECT id FROM tasks WHERE claimable = ? AND " + _NOT_PAUSED.format(table="tasks")
-_CLAIM_ORDER = "ORDER BY hint, root_created, rank, number LIMIT 1"
-_CLAIM_ANY = _CLAIM + _CLAIM_ORDER
-_CLAIM_FIX = _CLAIM + "AND (executor = ? OR waited_idle_seconds >= ?) " + _CLAIM_ORDER
-_BUSY = (
-    # Each repeats the condition of a partial index, so that finished work costs nothing.
-    "tasks WHERE claimable IS NOT NULL AND claimable <> 'merge' AND "
-    + _NOT_PAUSED.format(table="tasks"),
-    "tasks WHERE lease_until IS NOT NULL ",
-    "mail WHERE status = 'queued' AND task IS NOT NULL AND " + _NOT_PAUSED.format(table="mail"),
-    "mail WHERE status = 'taken' AND task IS NOT NULL ",
-)
-_OLDEST = (
-    "SELECT min(number) AS oldest FROM mail WHERE status = 'queued' AND {address} = ? "
-    "AND (not_for IS NULL OR instr(not_for, ?) = 0) AND (root IS NULL OR {not_paused})"
-)
-_FOR_ROLE = _OLDEST.format(address="to_role", not_paused=_NOT_PAUSED.format(table="mail"))
-_FOR_AGENT = _OLDEST.format(address="to_agent", not_paused=_NOT_PAUSED.format(table="mail"))
+_BUDGET = Reason.BUDGET
+_QUEUED = MailStatus.QUEUED
+_HINTS = tuple(Hint)
 
 
 class SqliteTransaction:
     """Collects what a step writes; a list that is asked for after a write flushes it first.
 
-    Writes wait for the end of the step, so a step that refuses has nothing to undo. Only a step
-    that must look at its own writes through SQL pays for a savepoint.
+    Writes wait for the commit, and what this connection knows of tasks and mail changes at once:
+    a step that refuses puts back what it changed there. Only a step that must look at its own
+    writes through SQL pays for a savepoint.
     """
 
     __slots__ = (
-        "_added",
+        "_changes",
         "_connection",
-        "_dirty",
-        "_messages",
+        "_flush_earlier",
+        "_mail_before",
+        "_rows",
         "_savepoint",
         "_shared",
-        "_statements",
-        "_tasks",
-        "now",
+        "_tasks_before",
+        "_unwritten_mail",
         "told",
+        "now",
         "topics",
         "wrote",
     )
 
-    def __init__(self, connection: sqlite3.Connection, shared: Shared, now: float) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        shared: Shared,
+        now: float,
+        flush_earlier: Callable[[], None] | None = None,
+    ) -> None:
         self.now = now
-        self.told: list[NewEvent] = []
+        self.told: list[Row] = []
         self.topics: list[str] = []
         self.wrote = False
         self._connection = connection
         self._shared = shared
-        self._tasks: dict[TaskId, Task] = {}
-        self._messages: dict[int, Message] = {}
-        self._statements: list[tuple[str, Sequence[Any]]] = []
-        self._dirty: dict[TaskId, tuple[int, Iterable[str]]] = {}
+        self._flush_earlier = flush_earlier
+        """Writes what the steps before this one left; a plain read has none before it."""
+        self._changes: dict[TaskId, tuple[int, Iterable[str]]] = {}
+        self._tasks_before: dict[TaskId, Task | None] = {}
+        """What this step's tasks were before it; None: it added them."""
+        self._unwritten_mail: dict[int, int | None] = {}
+        """The fences this step's mail is written over; None: it is new."""
+        self._mail_before: dict[int, Message | None] = {}
+        self._rows: list[tuple[str, Row]] = []
         self._savepoint = False
-        self._added = False
 
     # Reading
 
     async def task(self, task_id: TaskId) -> Task:
-        return self._tasks.get(task_id) or self._shared.tasks.get(task_id) or self._load(task_id)
+        return self._shared.tasks.get(task_id) or self._load(task_id)
 
     async def has_task(self, task_id: TaskId) -> bool:
-        if task_id in self._tasks:
+        if task_id in self._shared.tasks:
             return True
         found = self._connection.execute("SELECT 1 FROM tasks WHERE id = ?", (task_id,))
         return found.fetchone() is not None
@@ -107,7 +100,7 @@ class SqliteTransaction:
         return [TaskId(row[0]) for row in found]
 
     async def children(self, parent: TaskId) -> list[Task]:
-        return self._task_list(_TASK + "WHERE parent = ? " + _PLAN_ORDER, (parent,))
+        return self._task_list(sql.TASK + "WHERE parent = ? " + sql.PLAN_ORDER, (parent,))
 
     async def has_open_child(self, parent: TaskId) -> bool:
         found = self._query(
@@ -117,14 +110,15 @@ class SqliteTransaction:
         return found.fetchone() is not None
 
     async def dependents(self, task_id: TaskId) -> list[TaskId]:
-        # Nobody comes to depend on a task but by being added.
-        query = self._query if self._added else self._connection.execute
-        found = query("SELECT task FROM dependencies WHERE depends_on = ?", (task_id,))
+        known = self._shared.dependents.get(task_id)
+        if known is not None:
+            return list(known)
+        found = self._query("SELECT task FROM dependencies WHERE depends_on = ?", (task_id,))
         return [TaskId(row[0]) for row in found]
 
     async def family(self, root: TaskId) -> list[Task]:
         below = self._task_list(
-            _TASK + "WHERE root = ? AND parent IS NOT NULL " + _PLAN_ORDER, (root,)
+            sql.TASK + "WHERE root = ? AND parent IS NOT NULL " + sql.PLAN_ORDER, (root,)
         )
         return [await self.task(root), *below]
 
@@ -135,18 +129,13 @@ class SqliteTransaction:
         return int(found.fetchone()[0])
 
     async def all_tasks(self) -> list[Task]:
-        return self._task_list(_TASK + "ORDER BY number")
+        return self._task_list(sql.TASK + "ORDER BY number")
 
     async def held(self) -> list[Task]:
-        return self._task_list(_TASK + "WHERE lease_until IS NOT NULL ORDER BY lease_until")
+        return self._task_list(sql.TASK + "WHERE lease_until IS NOT NULL ORDER BY lease_until")
 
     async def to_be_fixed(self) -> list[Task]:
-        return self._task_list(
-            _TASK
-            + "WHERE claimable = 'fix' AND "
-            + _NOT_PAUSED.format(table="tasks")
-            + "ORDER BY number"
-        )
+        return self._task_list(sql.TO_BE_FIXED)
 
     async def critiques(self, task_id: TaskId) -> list[tuple[int, Critique]]:
         found = self._query(
@@ -177,21 +166,21 @@ class SqliteTransaction:
         return sqlite_replies.spent_of(self._query(sqlite_replies.SPENT, (root,)).fetchone())
 
     async def busy(self, roots: frozenset[TaskId] | None) -> bool:
-        within, values = _among("root", roots)
-        for condition in _BUSY:
+        within, values = sql.among("root", roots)
+        for condition in sql.BUSY:
             query = f"SELECT 1 FROM {condition} {within}LIMIT 1"
             if self._query(query, values).fetchone() is not None:
                 return True
         return False
 
     async def message(self, number: int) -> Message:
-        message = self._messages.get(number) or self._shared.messages.get(number)
+        message = self._shared.messages.get(number)
         if message is None:
-            row = self._connection.execute(_ONE_MAIL, (number,)).fetchone()
+            row = self._connection.execute(sql.ONE_MAIL, (number,)).fetchone()
             if row is None:
                 raise MailNotFound(number)
             message = rows.message_of(row)
-            self._shared.remember_messages({number: message})
+            self._shared.messages[number] = message
         return message
 
     async def messages(self, *statuses: MailStatus) -> list[Message]:
@@ -199,7 +188,7 @@ class SqliteTransaction:
         found: list[Message] = []
         for status in wanted:
             # The status stands in the text so that the partial indexes serve it.
-            query = _MAIL + f"WHERE status = '{MailStatus(status).value}' ORDER BY number"
+            query = sql.MAIL + f"WHERE status = '{MailStatus(status).value}' ORDER BY number"
             found += [rows.message_of(row) for row in self._query(query)]
         return sorted(found, key=lambda message: message.number)
 
@@ -214,15 +203,42 @@ class SqliteTransaction:
     # Finding work
 
     async def next_claimable(self, wanted: Wanted) -> Task | None:
-        phase = wanted.phase._value_
-        if wanted.roots is not None:
-            row = self._query(*_within(wanted, wanted.roots)).fetchone()
-        elif wanted.own is None:
-            row = self._query(_CLAIM_ANY, (phase,)).fetchone()
-        else:
-            values = (phase, wanted.own, wanted.waited_seconds)
-            row = self._query(_CLAIM_FIX, values).fetchone()
-        return None if row is None else await self.task(row[0])
+        if self._tasks_before:
+            return self._ask_for_claimable(wanted)
+        shared = self._shared
+        queue = shared.ready.get((wanted.phase, wanted.roots)) or self._load_queue(wanted)
+        entries = queue.entries
+        at = 0
+        while at < len(entries):
+            hint, *_, task_id = entries[at]
+            task = shared.tasks.get(task_id) or self._load(task_id)
+            if task.claimable is not wanted.phase or task.hint is not hint:
+                del entries[at]  # Somebody took it, or it moved.
+            elif _fits(wanted, task) and not self._paused(task.root):
+                return task
+            else:
+                at += 1
+        if queue.complete:
+            return None
+        # Others may fit further down; look there once, and hold more of the queue next time.
+        del shared.ready[wanted.phase, wanted.roots]
+        return self._ask_for_claimable(wanted)
+
+    def _load_queue(self, wanted: Wanted) -> Queue[Place]:
+        limit = self._shared.look_further()
+        found = self._query(*sql.claim_queue(wanted.phase._value_, wanted.roots, limit)).fetchall()
+        entries = [(_HINTS[row[0]], *row[1:]) for row in found]
+        queue = Queue(entries, complete=len(found) < limit)
+        self._shared.ready[wanted.phase, wanted.roots] = queue
+        return queue
+
+    def _ask_for_claimable(self, wanted: Wanted) -> Task | None:
+        row = self._query(*sql.first_claimable(wanted)).fetchone()
+        return None if row is None else self._shared.tasks.get(row[0]) or self._load(row[0])
+
+    def _paused(self, root: TaskId) -> bool:
+        above = self._shared.tasks.get(root) or self._load(root)
+        return above.status is BLOCKED and above.reason is _BUDGET
 
     async def next_message(
         self,
@@ -230,66 +246,93 @@ class SqliteTransaction:
         roles: frozenset[Role],
         roots: frozenset[TaskId] | None = None,
     ) -> Message | None:
-        within, names = _among("root", roots)
-        query = "SELECT min(oldest) FROM (" + _FOR_AGENT + within
-        values: list[Any] = [agent, f"|{agent}|", *names]
-        for role in roles:
-            query += " UNION ALL " + _FOR_ROLE + within
-            values += [role.value, f"|{agent}|", *names]
-        (number,) = self._query(query + ")", values).fetchone()
-        return None if number is None else await self.message(number)
+        queue = None if self._mail_before else self._shared.mail or self._load_mail()
+        entries = [] if queue is None else queue.entries
+        at = 0
+        while at < len(entries):
+            found = self._shared.messages.get(entries[at]) or await self.message(entries[at])
+            if found.status is not _QUEUED:
+                del entries[at]  # Somebody took it.
+            elif _is_for(found, agent, roles, roots) and not self._rests(found):
+                return found
+            else:
+                at += 1
+        if queue is not None and queue.complete:
+            return None
+        self._shared.mail = None
+        query = sql.oldest_mail(agent, [role._value_ for role in roles], roots)
+        (oldest,) = self._query(*query).fetchone()
+        return None if oldest is None else await self.message(oldest)
+
+    def _rests(self, mail: Message) -> bool:
+        """The budget of its request is spent."""
+        return mail.root is not None and self._paused(mail.root)
+
+    def _load_mail(self) -> Queue[int]:
+        limit = self._shared.look_further()
+        found = [row[0] for row in self._query(sql.QUEUED_MAIL, (limit,))]
+        self._shared.mail = Queue(found, complete=len(found) < limit)
+        return self._shared.mail
 
     # Writing
 
     def add_task(self, task: Task) -> None:
+        shared, task_id = self._shared, task.id
         for dependency in dict.fromkeys(task.depends_on):
-            self._write("INSERT INTO dependencies VALUES (?, ?)", (dependency, task.id))
-        self._tasks[task.id] = task
-        self._dirty[task.id] = (0, ())
-        self.wrote = self._added = True
+            self._write(DEPENDENCY, (dependency, task_id))
+            if dependency in shared.dependents:
+                shared.dependents[dependency].append(task_id)
+        shared.last_task += 1
+        shared.numbers[task_id] = shared.last_task
+        shared.dependents[task_id] = []
+        shared.tasks[task_id] = task
+        self._tasks_before[task_id] = None
+        self._changes[task_id] = (0, ())
+        self.wrote = True
 
     def put_task(self, task: Task, changed: Iterable[str]) -> None:
-        known = self._tasks.get(task.id) or self._shared.tasks.get(task.id)
-        current = (known or self._load(task.id)).version
-        if task.version != current + 1:
-            raise StoreFailed(self._shared.path, f"task {task.id!r} was changed by another step")
-        if task.id in self._dirty:
-            version, names = self._dirty[task.id]
-            self._dirty[task.id] = (version, (*names, *changed))
+        task_id = task.id
+        tasks = self._shared.tasks
+        current = tasks.get(task_id) or self._load(task_id)
+        if task.version != current.version + 1:
+            raise StoreFailed(self._shared.path, f"task {task_id!r} was changed by another step")
+        if task_id in self._changes:
+            version, names = self._changes[task_id]
+            self._changes[task_id] = (version, dict.fromkeys((*names, *changed)))
         else:
-            self._dirty[task.id] = (current, changed)
-        self._tasks[task.id] = task
+            self._changes[task_id] = (current.version, changed)
+            self._tasks_before.setdefault(task_id, current)
+        tasks[task_id] = task
         self.wrote = True
 
     async def send(self, message: Message) -> Message:
-        kept = evolve(message, {"number": self._shared.next_mail()})
-        self._write(_NEW_MAIL, rows.mail_inserted(kept))
-        self._messages[kept.number] = kept
+        self._shared.last_mail += 1
+        kept = evolve(message, {"number": self._shared.last_mail})
+        if not message.body.isascii():
+            check_storable(message.body)
+        self._shared.messages[kept.number] = kept
+        self._unwritten_mail[kept.number] = self._mail_before[kept.number] = None
+        self.wrote = True
         return kept
 
     def put_message(self, message: Message) -> None:
-        before = self._messages.get(message.number) or self._shared.messages[message.number]
-        self._write(_MAIL_STATE, (*rows.mail_state(message), message.number, before.fence))
-        self._messages[message.number] = message
+        number = message.number
+        before = self._shared.messages[number]
+        self._unwritten_mail.setdefault(number, before.fence)
+        self._mail_before.setdefault(number, before)
+        self._shared.messages[number] = message
+        self.wrote = True
 
     def add_critique(self, task: Task, critique: Critique) -> None:
-        self._write(
-            "INSERT INTO critiques (task, round, late, mail, critique) VALUES (?, ?, ?, ?, ?)",
-            (task.id, task.round, int(critique.late), critique.mail, critique.model_dump_json()),
-        )
+        text = rows.json_of(critique)
+        self._write(CRITIQUE, (task.id, task.round, int(critique.late), critique.mail, text))
 
     def add_feedback(self, task_id: TaskId, feedback: Feedback) -> None:
-        self._write(
-            "INSERT INTO feedback (task, feedback) VALUES (?, ?)",
-            (task_id, feedback.model_dump_json()),
-        )
+        self._write(FEEDBACK, (task_id, rows.json_of(feedback)))
 
     def add_answer(self, answer: Answer) -> None:
-        self._write(
-            "INSERT INTO answers (task, version, hash, partial, ts, text) "
-            "VALUES (?, ?, ?, ?, ?, ?)",
-            (answer.task, answer.version, answer.hash, int(answer.partial), answer.ts, answer.text),
-        )
+        key = (answer.task, answer.version, answer.hash)
+        self._write(ANSWER, (*key, int(answer.partial), answer.ts, answer.text))
 
     def add_reply(self, reply: KeptReply) -> None:
         self._write(sqlite_replies.NEW_REPLY, sqlite_replies.row_of(reply))
@@ -297,8 +340,10 @@ class SqliteTransaction:
     def discard_reply(self, number: int) -> None:
         self._write(sqlite_replies.DISCARD, (number,))
 
-    def add_event(self, event: NewEvent) -> None:
-        self.told.append(event)
+    def tell(
+        self, kind: EventType, task: TaskId | None, request: TaskId | None, data: Mapping[str, Any]
+    ) -> None:
+        self.told.append((self.now, kind._value_, task, request, rows.json_of(data)))
         self.wrote = True
 
     def ring(self, topic: str) -> None:
@@ -306,62 +351,87 @@ class SqliteTransaction:
 
     # Keeping
 
-    def keep(self) -> None:
-        """Write what is left, in the order it was said; the batch commits it."""
-        if self._statements or self._dirty:
-            self._flush()
+    def keep(self, writes: Writes) -> None:
+        """Leave what was written for the commit, and let the queues know of it."""
+        self._leave(writes)
+        writes.events += self.told
         if self._savepoint:
             self._connection.execute("RELEASE step")
-        if self._tasks:
-            self._shared.remember(self._tasks)
-        if self._messages:
-            self._shared.remember_messages(self._messages)
+        shared = self._shared
+        if shared.ready:
+            for task_id, old in self._tasks_before.items():
+                new = shared.tasks[task_id]
+                if new.claimable is not None and not _stood_there(old, new):
+                    shared.enter(new)
+        if shared.mail is not None:
+            for number in self._mail_before:
+                if shared.messages[number].status is _QUEUED:
+                    shared.mail.enter(number)
 
     def discard(self) -> None:
         """Leave nothing of this step."""
+        shared = self._shared
+        for task_id, task in self._tasks_before.items():
+            if task is not None:
+                shared.tasks[task_id] = task
+                continue
+            for dependency in shared.tasks.pop(task_id).depends_on:
+                # Nobody asked for it here yet, or its own step ends with this one.
+                if task_id in shared.dependents.get(dependency, ()):
+                    shared.dependents[dependency].remove(task_id)
+            del shared.numbers[task_id], shared.dependents[task_id]
+        for number, message in self._mail_before.items():
+            if message is None:
+                del shared.messages[number]
+            else:
+                shared.messages[number] = message
         if self._savepoint:
             self._connection.execute("ROLLBACK TO step")
             self._connection.execute("RELEASE step")
 
     def _load(self, task_id: TaskId) -> Task:
-        """From the row: this step has not written it, nobody here has seen it lately."""
-        row = self._connection.execute(_ONE_TASK, (task_id,)).fetchone()
+        """Nobody here has seen it lately, so nobody here has written it either."""
+        row = self._connection.execute(sql.ONE_TASK, (task_id,)).fetchone()
         if row is None:
             raise TaskNotFound(task_id)
-        task = self._sound(row)
-        self._shared.remember({task_id: task})
+        task = self._shared.tasks[task_id] = self._sound(row)
+        self._shared.numbers[task_id] = row[-1]
         return task
 
-    def _write(self, statement: str, values: Sequence[Any]) -> None:
-        self._statements.append((statement, values))
+    def _write(self, statement: str, values: Row) -> None:
+        self._rows.append((statement, values))
         self.wrote = True
 
     def _query(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
-        if self._statements or self._dirty:
+        """Ask for rows, once all that was written so far can be seen."""
+        if self._flush_earlier is not None:
+            self._flush_earlier()
+        if self._changes or self._rows or self._unwritten_mail:
             if not self._savepoint:
                 self._connection.execute("SAVEPOINT step")
                 self._savepoint = True
-            self._flush()
+            writes = Writes()
+            self._leave(writes)
+            writes.flush(self._connection, self._shared.path)
         return self._connection.execute(statement, values)
 
-    def _flush(self) -> None:
-        writes = self._statements
-        for task_id, (version, names) in self._dirty.items():
-            after = self._tasks[task_id]
-            if version == 0:
-                values = rows.inserted(after)
-                writes.append((_new_task(tuple(values)), tuple(values.values())))
-            else:
-                values = rows.changed(after, names)
-                row = (*values.values(), task_id, version)
-                writes.append((_task_change(tuple(values)), row))
-        for _, bound in writes:
-            _check_storable(bound)
-        for statement, bound in writes:
-            if self._connection.execute(statement, bound).rowcount != 1:
-                raise StoreFailed(self._shared.path, "a row changed behind a step's back")
-        self._statements = []
-        self._dirty = {}
+    def _leave(self, writes: Writes) -> None:
+        """The writes that were not made yet; refused before any is made if one can't be stored."""
+        shared = self._shared
+        for _, values in self._rows:
+            for value in values:
+                if type(value) is str and not value.isascii():
+                    check_storable(value)
+        prepared = [
+            writes.prepared(shared.tasks[task_id], shared.numbers[task_id], version, names)
+            for task_id, (version, names) in self._changes.items()
+        ]
+        writes.tasks.update(prepared)
+        for number, fence in self._unwritten_mail.items():
+            writes.add_mail(shared.messages[number], fence)
+        for text, row in self._rows:
+            writes.rows[text].append(row)
+        self._rows, self._changes, self._unwritten_mail = [], {}, {}
 
     def _task_list(self, statement: str, values: Sequence[Any] = ()) -> list[Task]:
         return [self._sound(row) for row in self._query(statement, values)]
@@ -373,59 +443,22 @@ class SqliteTransaction:
             raise StoreCorrupt(self._shared.path, f"task {row[0]!r} makes no sense") from error
 
 
-def _check_storable(values: Iterable[Any]) -> None:
-    """Before anything is written, so that a step with a bad text fails alone."""
-    try:
-        for value in values:
-            if type(value) is str and not value.isascii():
-                value.encode()
-    except UnicodeEncodeError as error:
-        raise UnstorableText from error
+def _stood_there(old: Task | None, new: Task) -> bool:
+    """It could be claimed at the same place before."""
+    return old is not None and old.claimable is new.claimable and old.hint is new.hint
 
 
-def _among(column: str, names: frozenset[TaskId] | None) -> tuple[str, list[TaskId]]:
-    """A condition that holds for these names only, or for all."""
-    if names is None:
-        return "", []
-    return f"AND {column} IN ({', '.join('?' * len(names))}) ", sorted(names)
+def _fits(wanted: Wanted, task: Task) -> bool:
+    own = wanted.own
+    return own is None or task.executor == own or task.waited_idle_seconds >= wanted.waited_seconds
 
 
-def _within(wanted: Wanted, roots: frozenset[TaskId]) -> tuple[str, list[Any]]:
-    """The next claim among the work of these roots only."""
-    within, names = _among("root", roots)
-    query = _CLAIM + within
-    values: list[Any] = [wanted.phase._value_, *names]
-    if wanted.own is not None:
-        query += "AND (executor = ? OR waited_idle_seconds >= ?) "
-        values += [wanted.own, wanted.waited_seconds]
-    return query + _CLAIM_ORDER, values
-
-
-_texts: dict[tuple[str, ...], str] = {}
-
-
-def _insert(table: str, names: tuple[str, ...]) -> str:
-    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
-
-
-def _update(table: str, names: tuple[str, ...], where: str) -> str:
-    return f"UPDATE {table} SET {', '.join(f'{name} = ?' for name in names)} WHERE {where}"
-
-
-def _new_task(names: tuple[str, ...]) -> str:
-    if ("", *names) not in _texts:
-        _texts[("", *names)] = _insert("tasks", names)
-    return _texts[("", *names)]
-
-
-def _task_change(names: tuple[str, ...]) -> str:
-    if names not in _texts:
-        _texts[names] = _update("tasks", names, "id = ? AND version = ?")
-    return _texts[names]
-
-
-_NEW_MAIL = _insert("mail", rows.MAIL_COLUMNS)
-_MAIL_STATE = _update("mail", rows.MAIL_STATE, "number = ? AND fence = ?")
+def _is_for(
+    mail: Message, agent: AgentName, roles: frozenset[Role], roots: frozenset[TaskId] | None
+) -> bool:
+    if mail.to_agent != agent and mail.to_role not in roles:
+        return False
+    return agent not in mail.not_for and (roots is None or mail.root in roots)
 
 
 def _event(row: Sequence[Any]) -> Event:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.domain.agent import Role
-from core.domain.events import EventType, NewEvent, SaidFact
+from core.domain.events import EventType, SaidFact
 from core.domain.message import MailStatus, Message, MessageKind, read_message
 from core.domain.task import FIELDS, Phase, Task, TaskId, TaskStatus
 from core.errors import MailNotFound, StoreError, TaskNotFound
@@ -251,14 +251,15 @@ async def test_an_event_is_read_as_it_was_told(backend: Backend, tmp_path: Path)
     async with backend.open(tmp_path, VirtualClock()) as store:
         async with store.transaction() as tx:
             data = {"text": "why ✓", "status": TaskStatus.FAILED, "fence": 3}
-            tx.add_event(NewEvent(7.5, EventType.TASK_FAILED, TaskId("t"), TaskId("r"), data))
-            tx.add_event(NewEvent(8.5, EventType.MAIL_SENT, None, None, {"mail": 4}))
+            tx.tell(EventType.TASK_FAILED, TaskId("t"), TaskId("r"), data)
+            tx.tell(EventType.MAIL_SENT, None, None, {"mail": 4})
+            now = tx.now
 
         async with store.read() as reader:
             failed, sent = await reader.events(0, 10)
 
         assert (failed.ts, failed.type, failed.task, failed.request) == (
-            7.5,
+            now,
             EventType.TASK_FAILED,
             "t",
             "r",

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from core.bell import EVENTS
-from core.domain.events import EventType, NewEvent
+from core.domain.events import EventType
 from core.domain.message import MailStatus, Message
 from core.domain.task import TaskId
 from core.errors import StoreError, UnstorableText
@@ -44,7 +44,7 @@ async def write_everything(tx: Transaction, task_id: str = "born") -> None:
     tx.add_critique(born, a_critique())
     tx.add_feedback(OLD, a_feedback())
     tx.add_answer(an_answer(OLD, 1))
-    tx.add_event(an_event("never told", OLD))
+    tx.tell(*an_event("never told", OLD))
     tx.ring("everything")
 
 
@@ -82,7 +82,7 @@ async def prepare(store: Store) -> None:
     async with store.transaction() as tx:
         tx.add_task(a_task(OLD))
         await tx.send(a_note("the first"))
-        tx.add_event(an_event("begun"))
+        tx.tell(*an_event("begun"))
 
 
 @pytest.mark.parametrize("looked", [False, True], ids=["at once", "after looking at its writes"])
@@ -258,7 +258,7 @@ async def test_an_event_that_can_not_be_written_fails_its_step_and_the_store_goe
         async def write() -> None:
             async with store.transaction() as tx:
                 tx.add_task(a_task("bad"))
-                tx.add_event(NewEvent(1.0, EventType.TASK_LET_GO, None, None, {"text": "\udcff"}))
+                tx.tell(EventType.TASK_LET_GO, None, None, {"text": "\udcff"})
 
         (ended,) = await together(write)
         (next_one,) = await together(adding(store, "next"), limit_seconds=1)
@@ -343,7 +343,7 @@ async def test_any_step_that_tells_of_something_wakes_who_follows_events(
         await put_on(store, a_task("untold"))
         untold = await ear.wait(poll_seconds=0)
         async with store.transaction() as tx:
-            tx.add_event(an_event())
+            tx.tell(*an_event())
         told_of = await ear.wait(poll_seconds=0)
 
         assert (untold, told_of) == (False, True)

@@ -44,7 +44,7 @@ async def test_a_reader_sees_nothing_of_an_open_step(backend: Backend, tmp_path:
         async with store.transaction() as tx:
             put(tx, await tx.task(TaskId("t")), title="new")
             tx.add_task(a_task("born"))
-            tx.add_event(an_event())
+            tx.tell(*an_event())
             assert len(await tx.all_tasks()) == 2
 
             while_open = [
@@ -226,8 +226,8 @@ async def test_a_cursor_misses_no_event_while_two_stores_write(
         async def tell() -> None:
             for number in range(30):
                 async with store.transaction() as tx:
-                    tx.add_event(an_event(f"{name}{number}"))
-                    tx.add_event(an_event(f"{name}{number}"))
+                    tx.tell(*an_event(f"{name}{number}"))
+                    tx.tell(*an_event(f"{name}{number}"))
                 await anyio.lowlevel.checkpoint()
 
         return tell
@@ -257,7 +257,7 @@ async def test_events_are_read_in_pages(backend: Backend, tmp_path: Path) -> Non
     async with backend.open(tmp_path, VirtualClock()) as store:
         async with store.transaction() as tx:
             for _ in range(5):
-                tx.add_event(an_event())
+                tx.tell(*an_event())
         numbers = await told(store)
 
         async with store.read() as reader:

@@ -70,7 +70,7 @@ async def test_nothing_of_a_batch_is_on_disk_before_its_commit(tmp_path: Path) -
                 async with store.transaction() as tx:
                     assert await tx.has_task(TaskId("t"))
                     found.append(titles_in(other))
-                    tx.add_event(an_event())
+                    tx.tell(*an_event())
 
             ended = await together(adding(store, "t"), look)
 
@@ -150,7 +150,7 @@ async def test_two_steps_on_one_task_are_written_in_the_order_they_came(tmp_path
                     # Each changes other columns: updates must not be grouped by their text.
                     more = {"message": letter} if letter in "bd" else {}
                     put(tx, task, title=task.title + letter, **more)
-                    tx.add_event(an_event(letter, "t"))
+                    tx.tell(*an_event(letter, "t"))
 
             return write
 

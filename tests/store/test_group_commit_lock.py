@@ -134,7 +134,7 @@ async def test_numbers_go_on_after_those_another_store_gave(tmp_path: Path) -> N
         for store in (one, two, two, one, two):
             async with store.transaction() as tx:
                 numbers.append((await tx.send(a_note())).number)
-                tx.add_event(an_event())
+                tx.tell(*an_event())
 
         assert numbers == [1, 2, 3, 4, 5]
         assert await told(one) == [1, 2, 3, 4, 5]

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from core.domain.agent import Role
 from core.domain.critique import Critique, Opinion
-from core.domain.events import EventType, NewEvent
+from core.domain.events import EventType
 from core.domain.feedback import Decision, Feedback, RedoOption
 from core.domain.frozen import Model, evolve
 from core.domain.message import MailStatus, Message, MessageKind, read_message
@@ -26,6 +26,8 @@ from core.domain.task import (
 )
 from core.errors import SwarmError
 from core.store.protocol import Answer, Store, Transaction
+
+AnEvent = tuple[EventType, TaskId | None, TaskId | None, dict[str, object]]
 
 ADA, BOB, EVE = AgentName("ada"), AgentName("bob"), AgentName("eve")
 
@@ -99,9 +101,9 @@ def an_answer(task_id: str, version: int, text: str = "so it is") -> Answer:
     )
 
 
-def an_event(text: str = "", task_id: str | None = None) -> NewEvent:
+def an_event(text: str = "", task_id: str | None = None) -> AnEvent:
     name = None if task_id is None else TaskId(task_id)
-    return NewEvent(15.5, EventType.TASK_FAILED, name, name, {"text": text})
+    return EventType.TASK_FAILED, name, name, {"text": text}
 
 
 FULL_TASK = Task(
@@ -232,7 +234,7 @@ def adding(store: Store, task_id: str) -> Callable[[], Awaitable[None]]:
     async def add() -> None:
         async with store.transaction() as tx:
             tx.add_task(a_task(task_id))
-            tx.add_event(an_event("added", task_id))
+            tx.tell(*an_event("added", task_id))
             tx.ring(f"added {task_id}")
 
     return add
