@@ -2,7 +2,6 @@
 
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 
@@ -20,8 +19,8 @@ from tests.support.tasks import milestone, part
 class Stuck(Random):
     """Always draws the first."""
 
-    def choices(self, population: Any, *_: Any, k: int = 1, **__: Any) -> list[Any]:
-        return [population[0]] * k
+    def getrandbits(self, k: int) -> int:
+        return 0
 
 
 async def test_an_id_is_as_short_as_it_can_be_and_still_be_free(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, SerializeAsAny
@@ -221,13 +222,20 @@ class Event(BaseModel):
 
 def told(task: Task, changed: Iterable[str]) -> dict[str, Any]:
     """What an event says of a step that changed these fields."""
+    names, members = _telling(tuple(changed))
     new = task.__dict__
-    return {
-        # JSON of a plain value costs a third of that of an enum's member.
-        name: new[name]._value_ if name in _ENUMS and new[name] is not None else new[name]
-        for name in changed
-        if name in _TOLD
-    }
+    data = {name: new[name] for name in names}
+    for name in members:
+        if data[name] is not None:
+            # JSON of a plain value costs a third of that of an enum's member.
+            data[name] = data[name]._value_
+    return data
+
+
+@lru_cache(maxsize=1024)
+def _telling(changed: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    names = tuple(name for name in changed if name in _TOLD)
+    return names, tuple(name for name in names if name in _ENUMS)
 
 
 def read_fact(v: int, event_type: str, data: str) -> tuple[EventType, Fact]:

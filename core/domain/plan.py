@@ -52,31 +52,29 @@ def placed(new: NewTask, at: Placing, depends_on: Sequence[TaskId], limits: Limi
     depth = 0 if parent is None else parent.depth + 1
     deep = new.kind is Kind.MILESTONE and depth >= limits.plan_depth
     inherited = () if parent is None else parent.tags
-    task = evolve(
-        _BLANK,
-        {
-            "id": at.id,
-            "kind": Kind.TASK if deep else new.kind,
-            "parent": None if parent is None else parent.id,
-            "root": at.id if parent is None else parent.root,
-            "title": new.title,
-            "description": new.description,
-            "type": new.type,
-            "code": new.code,
-            "depends_on": tuple(depends_on),
-            "tags": tuple(dict.fromkeys((*inherited, *new.tags))),
-            "planner_tags": new.planner_tags,
-            "complexity": new.complexity or guess_complexity(f"{new.title} {new.description}"),
-            "auto_review": new.auto_review,
-            "max_cycles": limits.max_cycles if new.max_cycles is None else new.max_cycles,
-            "hint": new.hint if parent is None else max(new.hint, parent.hint, key=_says_more),
-            "rank": at.rank,
-            "depth": depth,
-            "root_created": at.now if parent is None else parent.root_created,
-            "created": at.now,
-        },
-    )
-    return amend(task, {"claimable": at_once(task, PENDING)})
+    said = {
+        "id": at.id,
+        "kind": Kind.TASK if deep else new.kind,
+        "parent": None if parent is None else parent.id,
+        "root": at.id if parent is None else parent.root,
+        "title": new.title,
+        "description": new.description,
+        "type": new.type,
+        "code": new.code,
+        "depends_on": tuple(depends_on),
+        "tags": tuple(dict.fromkeys((*inherited, *new.tags))),
+        "planner_tags": new.planner_tags,
+        "complexity": new.complexity or guess_complexity(f"{new.title} {new.description}"),
+        "auto_review": new.auto_review,
+        "max_cycles": limits.max_cycles if new.max_cycles is None else new.max_cycles,
+        "hint": new.hint if parent is None else max(new.hint, parent.hint, key=_says_more),
+        "rank": at.rank,
+        "depth": depth,
+        "root_created": at.now if parent is None else parent.root_created,
+        "created": at.now,
+    }
+    task = evolve(_BLANK, said)
+    return amend(task, {"claimable": at_once(task, PENDING), "changed": (*said, "claimable")})
 
 
 def _says_more(hint: Hint) -> bool:

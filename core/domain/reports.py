@@ -2,8 +2,6 @@
 
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict
-
 from core.domain.task import NO_USAGE, AgentName, Usage
 
 
@@ -14,10 +12,8 @@ class Holder(NamedTuple):
     agent: AgentName
 
 
-class Work(BaseModel):
+class Work(NamedTuple):
     """What an executor hands in."""
-
-    model_config = ConfigDict(frozen=True)
 
     result: str
     message: str = ""
@@ -25,10 +21,8 @@ class Work(BaseModel):
     usage: Usage = NO_USAGE
 
 
-class Closing(BaseModel):
+class Closing(NamedTuple):
     """What a planner closes a request or milestone with."""
-
-    model_config = ConfigDict(frozen=True)
 
     answer: str
     anything_completed: bool

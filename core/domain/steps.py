@@ -257,7 +257,8 @@ def moved(task: Task, step: Step, /, **changes: Any) -> Task:
     if target not in TABLE[step].get(origin, ()):
         raise IllegalTransition(task.id, origin, step)
     old = task.__dict__
-    return amend(after, {"changed": [name for name in changes if changes[name] is not old[name]]})
+    changed = [name for name, value in changes.items() if value is not old[name]]
+    return amend(after, {"changed": changed})
 
 
 def also(after: Task, **changes: Any) -> Task:

@@ -273,4 +273,5 @@ def hash_of(result: str) -> str:
 
 
 def random_id(source: random.Random, length: int) -> TaskId:
-    return TaskId("".join(source.choices(CROCKFORD, k=length)))
+    bits = source.getrandbits(5 * length)
+    return TaskId("".join([CROCKFORD[bits >> shift & 31] for shift in range(0, 5 * length, 5)]))

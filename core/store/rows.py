@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from itertools import compress
-from operator import attrgetter, is_not
+from operator import attrgetter
 from typing import Any
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
@@ -14,7 +13,7 @@ from core.errors import UnstorableText
 
 MAIL_COLUMNS = tuple(Message.__dataclass_fields__)
 
-_DEFAULTS = tuple(field.default for field in fields(Task))
+_DEFAULTS = {field.name: field.default for field in fields(Task)}
 _ALWAYS_SET = (
     "id",
     "kind",
@@ -61,9 +60,7 @@ _ENUMS = (
     "answered_as",
     "hint",
 )
-_FLAGS = tuple(
-    field.name for field in fields(Task) if isinstance(field.default, bool)
-)
+_FLAGS = tuple(field.name for field in fields(Task) if isinstance(field.default, bool))
 ENCODE: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys((*_LISTS, *_MODELS), _json),
     **dict.fromkeys(_ENUMS, _plain),
@@ -77,7 +74,9 @@ _JSON_COLUMNS = tuple((FIELDS.index(name), name) for name in (*_LISTS, *_MODELS)
 
 def new_columns(task: Task) -> tuple[str, ...]:
     """The columns a new task needs: what is always asked for, and what is not the default."""
-    names = compress(FIELDS, map(is_not, task.__dict__.values(), _DEFAULTS))
+    new = task.__dict__
+    said = task.changed if task.version == 1 and task.changed else FIELDS
+    names = [name for name in said if new[name] is not _DEFAULTS[name]]
     return tuple(dict.fromkeys((*_ALWAYS_SET, *names)))
 
 

@@ -4,7 +4,6 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 
@@ -30,7 +29,8 @@ from core.store.sqlite_writes import Writes
 class Batch:
     """Steps that share one commit."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: "SqliteStore") -> None:
+        self._store = store
         self.begun = False
         self.wrote = False
         self.writes = Writes()
@@ -38,6 +38,17 @@ class Batch:
         self.error: StoreError | None = None
         self.opened = anyio.Event()
         self.done = anyio.Event()
+
+    def flush(self) -> None:
+        """Write what the steps left so far; if that fails, nothing of the batch is kept."""
+        if self.error is None and self.writes:
+            path = self._store.path
+            try:
+                self.writes.flush(self._store.writer, str(path))
+            except Exception as error:
+                self.error = translated(error, path)
+        if self.error is not None:
+            raise self.error
 
 
 class SqliteStore:
@@ -110,7 +121,7 @@ class SqliteStore:
             await batch.opened.wait()
 
     async def _open_batch(self, came: float) -> Batch:
-        batch = self.batch = Batch()
+        batch = self.batch = Batch(self)
         try:
             await begin(self.writer, self.path, self.lock_seconds, came)
             self._look_for_other_writers()
@@ -138,16 +149,6 @@ class SqliteStore:
             self.shared.last_mail = mail or 0
             self.shared.last_task = task or 0
 
-    def flush(self, batch: Batch) -> None:
-        """Write what the steps of a batch left so far; if that fails, nothing of it is kept."""
-        if batch.error is None and batch.writes:
-            try:
-                batch.writes.flush(self.writer, str(self.path))
-            except Exception as error:
-                batch.error = translated(error, self.path)
-        if batch.error is not None:
-            raise batch.error
-
     def take(self, batch: Batch, step: SqliteTransaction) -> UnstorableText | None:
         """Add a finished step to the batch; returns why it can't be, where only it is to blame."""
         if batch.error is not None:
@@ -170,7 +171,7 @@ class SqliteStore:
         self.batch = None
         try:
             if batch.error is None and batch.wrote:
-                self.flush(batch)
+                batch.flush()
                 batch.writes.tell(self.writer)
                 self.writer.execute("COMMIT")
         except (sqlite3.Error, StoreError) as error:
@@ -191,6 +192,9 @@ class SqliteStore:
         batch.done.set()
 
 
+_WAITS = "a step waits inside its transaction, or opens a second one"
+
+
 class SqliteStep:
     """One step of a batch: whoever opened the batch lets the others in, then commits."""
 
@@ -199,18 +203,21 @@ class SqliteStep:
 
     async def __aenter__(self) -> SqliteTransaction:
         store = self._store
+        batch = store.batch
         if store.in_step:
-            raise RuntimeError("a step waits inside its transaction, or opens a second one")
-        self._batch, self._opener = await store.join()
-        if store.in_step:
-            if self._opener:
-                store.commit(self._batch)
-            raise RuntimeError("a step waits inside its transaction, or opens a second one")
+            raise RuntimeError(_WAITS)
+        self._opener = False
+        if batch is None or not batch.begun:
+            batch, self._opener = await store.join()
+            if store.in_step:
+                if self._opener:
+                    store.commit(batch)
+                raise RuntimeError(_WAITS)
         store.in_step = True
-        self._saw_writes = self._batch.wrote
-        self._step = SqliteTransaction(
-            store.writer, store.shared, store.clock.now(), partial(store.flush, self._batch)
-        )
+        self._batch = batch
+        self._saw_writes = batch.wrote
+        now = store.clock.now()
+        self._step = SqliteTransaction(store.writer, store.shared, now, batch.flush)
         return self._step
 
     async def __aexit__(
@@ -219,27 +226,28 @@ class SqliteStep:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        store, batch, step = self._store, self._batch, self._step
+        store, batch = self._store, self._batch
         store.in_step = False
-        refusal = None
-        if kind is None:
-            refusal = store.take(batch, step)
-        else:
+        if kind is not None:
             self._drop(error)
+            if self._opener:
+                store.commit(batch)
+            if isinstance(error, sqlite3.Error):
+                raise translated(error, store.path) from error
+            return
+        refusal = store.take(batch, self._step)
+        matters = refusal is None and (self._step.wrote or self._saw_writes)
         if self._opener:
             try:
-                if kind is None:
-                    await anyio.lowlevel.checkpoint()  # whoever is ready joins
+                await anyio.lowlevel.checkpoint()  # whoever is ready joins
             finally:
-                store.commit(batch)  # also when cancelled or failed
-        elif kind is None and refusal is None and (step.wrote or self._saw_writes):
+                store.commit(batch)  # also when cancelled
+        elif matters:
             await batch.done.wait()
         if refusal is not None:
             raise refusal
-        if kind is None and (step.wrote or self._saw_writes) and batch.error is not None:
+        if matters and batch.error is not None:
             raise batch.error
-        if isinstance(error, sqlite3.Error):
-            raise translated(error, store.path) from error
 
     def _drop(self, error: BaseException | None) -> None:
         batch, path = self._batch, self._store.path

@@ -11,13 +11,12 @@ from core.domain.feedback import Feedback
 from core.domain.frozen import evolve
 from core.domain.message import MailStatus, Message
 from core.domain.reply import KeptReply, Spent
-from core.domain.task import BLOCKED, AgentName, Hint, Reason, Task, TaskId
+from core.domain.task import AgentName, Task, TaskId
 from core.errors import MailNotFound, StoreCorrupt, StoreFailed, TaskNotFound
-from core.store import rows, sqlite_replies
+from core.store import rows, sqlite_finding, sqlite_replies
 from core.store import sqlite_queries as sql
-from core.store.cache import Place, Shared
+from core.store.cache import Shared
 from core.store.protocol import Answer, Wanted
-from core.store.queues import Queue
 from core.store.sqlite_writes import (
     ANSWER,
     CRITIQUE,
@@ -28,9 +27,7 @@ from core.store.sqlite_writes import (
     check_storable,
 )
 
-_BUDGET = Reason.BUDGET
 _QUEUED = MailStatus.QUEUED
-_HINTS = tuple(Hint)
 
 
 class SqliteTransaction:
@@ -45,14 +42,14 @@ class SqliteTransaction:
         "_changes",
         "_connection",
         "_flush_earlier",
-        "_mail_before",
         "_rows",
         "_savepoint",
-        "_shared",
-        "_tasks_before",
         "_unwritten_mail",
-        "told",
+        "mail_before",
         "now",
+        "shared",
+        "tasks_before",
+        "told",
         "topics",
         "wrote",
     )
@@ -69,31 +66,31 @@ class SqliteTransaction:
         self.topics: list[str] = []
         self.wrote = False
         self._connection = connection
-        self._shared = shared
+        self.shared = shared
         self._flush_earlier = flush_earlier
         """Writes what the steps before this one left; a plain read has none before it."""
         self._changes: dict[TaskId, tuple[int, Iterable[str]]] = {}
-        self._tasks_before: dict[TaskId, Task | None] = {}
+        self.tasks_before: dict[TaskId, Task | None] = {}
         """What this step's tasks were before it; None: it added them."""
         self._unwritten_mail: dict[int, int | None] = {}
         """The fences this step's mail is written over; None: it is new."""
-        self._mail_before: dict[int, Message | None] = {}
+        self.mail_before: dict[int, Message | None] = {}
         self._rows: list[tuple[str, Row]] = []
         self._savepoint = False
 
     # Reading
 
     async def task(self, task_id: TaskId) -> Task:
-        return self._shared.tasks.get(task_id) or self._load(task_id)
+        return self.shared.tasks.get(task_id) or self.load(task_id)
 
     async def has_task(self, task_id: TaskId) -> bool:
-        if task_id in self._shared.tasks:
+        if task_id in self.shared.tasks:
             return True
         found = self._connection.execute("SELECT 1 FROM tasks WHERE id = ?", (task_id,))
         return found.fetchone() is not None
 
     async def ids_like(self, prefix: str, limit: int) -> list[TaskId]:
-        found = self._query(
+        found = self.query(
             "SELECT id FROM tasks WHERE substr(id, 1, ?) = ? ORDER BY id LIMIT ?",
             (len(prefix), prefix, limit),
         )
@@ -103,17 +100,17 @@ class SqliteTransaction:
         return self._task_list(sql.TASK + "WHERE parent = ? " + sql.PLAN_ORDER, (parent,))
 
     async def has_open_child(self, parent: TaskId) -> bool:
-        found = self._query(
+        found = self.query(
             "SELECT 1 FROM tasks WHERE parent = ? AND settled = 0 AND kind <> 'idea' LIMIT 1",
             (parent,),
         )
         return found.fetchone() is not None
 
     async def dependents(self, task_id: TaskId) -> list[TaskId]:
-        known = self._shared.dependents.get(task_id)
+        known = self.shared.dependents.get(task_id)
         if known is not None:
             return list(known)
-        found = self._query("SELECT task FROM dependencies WHERE depends_on = ?", (task_id,))
+        found = self.query("SELECT task FROM dependencies WHERE depends_on = ?", (task_id,))
         return [TaskId(row[0]) for row in found]
 
     async def family(self, root: TaskId) -> list[Task]:
@@ -123,7 +120,7 @@ class SqliteTransaction:
         return [await self.task(root), *below]
 
     async def count_family(self, root: TaskId) -> int:
-        found = self._query(
+        found = self.query(
             "SELECT count(*) FROM tasks WHERE root = ? AND parent IS NOT NULL", (root,)
         )
         return int(found.fetchone()[0])
@@ -138,19 +135,19 @@ class SqliteTransaction:
         return self._task_list(sql.TO_BE_FIXED)
 
     async def critiques(self, task_id: TaskId) -> list[tuple[int, Critique]]:
-        found = self._query(
+        found = self.query(
             "SELECT round, critique FROM critiques WHERE task = ? ORDER BY number", (task_id,)
         )
         return [(row[0], Critique.model_validate_json(row[1])) for row in found]
 
     async def feedback(self, task_id: TaskId) -> list[Feedback]:
-        found = self._query(
+        found = self.query(
             "SELECT feedback FROM feedback WHERE task = ? ORDER BY number", (task_id,)
         )
         return [Feedback.model_validate_json(row[0]) for row in found]
 
     async def answers(self, task_id: TaskId) -> list[Answer]:
-        found = self._query(
+        found = self.query(
             "SELECT task, version, hash, partial, ts, text FROM answers WHERE task = ? "
             "ORDER BY version",
             (task_id,),
@@ -159,28 +156,28 @@ class SqliteTransaction:
         return [Answer.model_validate(dict(zip(names, row, strict=True))) for row in found]
 
     async def replies(self, task_id: TaskId) -> list[KeptReply]:
-        found = self._query(sqlite_replies.REPLIES, (task_id,))
+        found = self.query(sqlite_replies.REPLIES, (task_id,))
         return [sqlite_replies.reply_of(row) for row in found]
 
     async def spent(self, root: TaskId) -> Spent:
-        return sqlite_replies.spent_of(self._query(sqlite_replies.SPENT, (root,)).fetchone())
+        return sqlite_replies.spent_of(self.query(sqlite_replies.SPENT, (root,)).fetchone())
 
     async def busy(self, roots: frozenset[TaskId] | None) -> bool:
         within, values = sql.among("root", roots)
         for condition in sql.BUSY:
             query = f"SELECT 1 FROM {condition} {within}LIMIT 1"
-            if self._query(query, values).fetchone() is not None:
+            if self.query(query, values).fetchone() is not None:
                 return True
         return False
 
     async def message(self, number: int) -> Message:
-        message = self._shared.messages.get(number)
+        message = self.shared.messages.get(number)
         if message is None:
             row = self._connection.execute(sql.ONE_MAIL, (number,)).fetchone()
             if row is None:
                 raise MailNotFound(number)
             message = rows.message_of(row)
-            self._shared.messages[number] = message
+            self.shared.messages[number] = message
         return message
 
     async def messages(self, *statuses: MailStatus) -> list[Message]:
@@ -189,11 +186,11 @@ class SqliteTransaction:
         for status in wanted:
             # The status stands in the text so that the partial indexes serve it.
             query = sql.MAIL + f"WHERE status = '{MailStatus(status).value}' ORDER BY number"
-            found += [rows.message_of(row) for row in self._query(query)]
+            found += [rows.message_of(row) for row in self.query(query)]
         return sorted(found, key=lambda message: message.number)
 
     async def events(self, after: int, limit: int) -> list[Event]:
-        found = self._query(
+        found = self.query(
             "SELECT seq, v, ts, type, task, request, data FROM events WHERE seq > ? "
             "ORDER BY seq LIMIT ?",
             (after, limit),
@@ -203,42 +200,7 @@ class SqliteTransaction:
     # Finding work
 
     async def next_claimable(self, wanted: Wanted) -> Task | None:
-        if self._tasks_before:
-            return self._ask_for_claimable(wanted)
-        shared = self._shared
-        queue = shared.ready.get((wanted.phase, wanted.roots)) or self._load_queue(wanted)
-        entries = queue.entries
-        at = 0
-        while at < len(entries):
-            hint, *_, task_id = entries[at]
-            task = shared.tasks.get(task_id) or self._load(task_id)
-            if task.claimable is not wanted.phase or task.hint is not hint:
-                del entries[at]  # Somebody took it, or it moved.
-            elif _fits(wanted, task) and not self._paused(task.root):
-                return task
-            else:
-                at += 1
-        if queue.complete:
-            return None
-        # Others may fit further down; look there once, and hold more of the queue next time.
-        del shared.ready[wanted.phase, wanted.roots]
-        return self._ask_for_claimable(wanted)
-
-    def _load_queue(self, wanted: Wanted) -> Queue[Place]:
-        limit = self._shared.look_further()
-        found = self._query(*sql.claim_queue(wanted.phase._value_, wanted.roots, limit)).fetchall()
-        entries = [(_HINTS[row[0]], *row[1:]) for row in found]
-        queue = Queue(entries, complete=len(found) < limit)
-        self._shared.ready[wanted.phase, wanted.roots] = queue
-        return queue
-
-    def _ask_for_claimable(self, wanted: Wanted) -> Task | None:
-        row = self._query(*sql.first_claimable(wanted)).fetchone()
-        return None if row is None else self._shared.tasks.get(row[0]) or self._load(row[0])
-
-    def _paused(self, root: TaskId) -> bool:
-        above = self._shared.tasks.get(root) or self._load(root)
-        return above.status is BLOCKED and above.reason is _BUDGET
+        return sqlite_finding.claimable(self, wanted)
 
     async def next_message(
         self,
@@ -246,38 +208,12 @@ class SqliteTransaction:
         roles: frozenset[Role],
         roots: frozenset[TaskId] | None = None,
     ) -> Message | None:
-        queue = None if self._mail_before else self._shared.mail or self._load_mail()
-        entries = [] if queue is None else queue.entries
-        at = 0
-        while at < len(entries):
-            found = self._shared.messages.get(entries[at]) or await self.message(entries[at])
-            if found.status is not _QUEUED:
-                del entries[at]  # Somebody took it.
-            elif _is_for(found, agent, roles, roots) and not self._rests(found):
-                return found
-            else:
-                at += 1
-        if queue is not None and queue.complete:
-            return None
-        self._shared.mail = None
-        query = sql.oldest_mail(agent, [role._value_ for role in roles], roots)
-        (oldest,) = self._query(*query).fetchone()
-        return None if oldest is None else await self.message(oldest)
-
-    def _rests(self, mail: Message) -> bool:
-        """The budget of its request is spent."""
-        return mail.root is not None and self._paused(mail.root)
-
-    def _load_mail(self) -> Queue[int]:
-        limit = self._shared.look_further()
-        found = [row[0] for row in self._query(sql.QUEUED_MAIL, (limit,))]
-        self._shared.mail = Queue(found, complete=len(found) < limit)
-        return self._shared.mail
+        return await sqlite_finding.mail(self, agent, roles, roots)
 
     # Writing
 
     def add_task(self, task: Task) -> None:
-        shared, task_id = self._shared, task.id
+        shared, task_id = self.shared, task.id
         for dependency in dict.fromkeys(task.depends_on):
             self._write(DEPENDENCY, (dependency, task_id))
             if dependency in shared.dependents:
@@ -286,41 +222,41 @@ class SqliteTransaction:
         shared.numbers[task_id] = shared.last_task
         shared.dependents[task_id] = []
         shared.tasks[task_id] = task
-        self._tasks_before[task_id] = None
+        self.tasks_before[task_id] = None
         self._changes[task_id] = (0, ())
         self.wrote = True
 
     def put_task(self, task: Task, changed: Iterable[str]) -> None:
         task_id = task.id
-        tasks = self._shared.tasks
-        current = tasks.get(task_id) or self._load(task_id)
+        tasks = self.shared.tasks
+        current = tasks.get(task_id) or self.load(task_id)
         if task.version != current.version + 1:
-            raise StoreFailed(self._shared.path, f"task {task_id!r} was changed by another step")
+            raise StoreFailed(self.shared.path, f"task {task_id!r} was changed by another step")
         if task_id in self._changes:
             version, names = self._changes[task_id]
             self._changes[task_id] = (version, dict.fromkeys((*names, *changed)))
         else:
             self._changes[task_id] = (current.version, changed)
-            self._tasks_before.setdefault(task_id, current)
+            self.tasks_before.setdefault(task_id, current)
         tasks[task_id] = task
         self.wrote = True
 
     async def send(self, message: Message) -> Message:
-        self._shared.last_mail += 1
-        kept = evolve(message, {"number": self._shared.last_mail})
+        self.shared.last_mail += 1
+        kept = evolve(message, {"number": self.shared.last_mail})
         if not message.body.isascii():
             check_storable(message.body)
-        self._shared.messages[kept.number] = kept
-        self._unwritten_mail[kept.number] = self._mail_before[kept.number] = None
+        self.shared.messages[kept.number] = kept
+        self._unwritten_mail[kept.number] = self.mail_before[kept.number] = None
         self.wrote = True
         return kept
 
     def put_message(self, message: Message) -> None:
         number = message.number
-        before = self._shared.messages[number]
+        before = self.shared.messages[number]
         self._unwritten_mail.setdefault(number, before.fence)
-        self._mail_before.setdefault(number, before)
-        self._shared.messages[number] = message
+        self.mail_before.setdefault(number, before)
+        self.shared.messages[number] = message
         self.wrote = True
 
     def add_critique(self, task: Task, critique: Critique) -> None:
@@ -357,21 +293,21 @@ class SqliteTransaction:
         writes.events += self.told
         if self._savepoint:
             self._connection.execute("RELEASE step")
-        shared = self._shared
+        shared = self.shared
         if shared.ready:
-            for task_id, old in self._tasks_before.items():
+            for task_id, old in self.tasks_before.items():
                 new = shared.tasks[task_id]
                 if new.claimable is not None and not _stood_there(old, new):
                     shared.enter(new)
         if shared.mail is not None:
-            for number in self._mail_before:
+            for number in self.mail_before:
                 if shared.messages[number].status is _QUEUED:
                     shared.mail.enter(number)
 
     def discard(self) -> None:
         """Leave nothing of this step."""
-        shared = self._shared
-        for task_id, task in self._tasks_before.items():
+        shared = self.shared
+        for task_id, task in self.tasks_before.items():
             if task is not None:
                 shared.tasks[task_id] = task
                 continue
@@ -380,7 +316,7 @@ class SqliteTransaction:
                 if task_id in shared.dependents.get(dependency, ()):
                     shared.dependents[dependency].remove(task_id)
             del shared.numbers[task_id], shared.dependents[task_id]
-        for number, message in self._mail_before.items():
+        for number, message in self.mail_before.items():
             if message is None:
                 del shared.messages[number]
             else:
@@ -389,20 +325,20 @@ class SqliteTransaction:
             self._connection.execute("ROLLBACK TO step")
             self._connection.execute("RELEASE step")
 
-    def _load(self, task_id: TaskId) -> Task:
+    def load(self, task_id: TaskId) -> Task:
         """Nobody here has seen it lately, so nobody here has written it either."""
         row = self._connection.execute(sql.ONE_TASK, (task_id,)).fetchone()
         if row is None:
             raise TaskNotFound(task_id)
-        task = self._shared.tasks[task_id] = self._sound(row)
-        self._shared.numbers[task_id] = row[-1]
+        task = self.shared.tasks[task_id] = self._sound(row)
+        self.shared.numbers[task_id] = row[-1]
         return task
 
     def _write(self, statement: str, values: Row) -> None:
         self._rows.append((statement, values))
         self.wrote = True
 
-    def _query(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+    def query(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         """Ask for rows, once all that was written so far can be seen."""
         if self._flush_earlier is not None:
             self._flush_earlier()
@@ -412,12 +348,12 @@ class SqliteTransaction:
                 self._savepoint = True
             writes = Writes()
             self._leave(writes)
-            writes.flush(self._connection, self._shared.path)
+            writes.flush(self._connection, self.shared.path)
         return self._connection.execute(statement, values)
 
     def _leave(self, writes: Writes) -> None:
         """The writes that were not made yet; refused before any is made if one can't be stored."""
-        shared = self._shared
+        shared = self.shared
         for _, values in self._rows:
             for value in values:
                 if type(value) is str and not value.isascii():
@@ -434,31 +370,18 @@ class SqliteTransaction:
         self._rows, self._changes, self._unwritten_mail = [], {}, {}
 
     def _task_list(self, statement: str, values: Sequence[Any] = ()) -> list[Task]:
-        return [self._sound(row) for row in self._query(statement, values)]
+        return [self._sound(row) for row in self.query(statement, values)]
 
     def _sound(self, row: Sequence[Any]) -> Task:
         try:
             return rows.task_of(row)
         except ValueError as error:
-            raise StoreCorrupt(self._shared.path, f"task {row[0]!r} makes no sense") from error
+            raise StoreCorrupt(self.shared.path, f"task {row[0]!r} makes no sense") from error
 
 
 def _stood_there(old: Task | None, new: Task) -> bool:
     """It could be claimed at the same place before."""
     return old is not None and old.claimable is new.claimable and old.hint is new.hint
-
-
-def _fits(wanted: Wanted, task: Task) -> bool:
-    own = wanted.own
-    return own is None or task.executor == own or task.waited_idle_seconds >= wanted.waited_seconds
-
-
-def _is_for(
-    mail: Message, agent: AgentName, roles: frozenset[Role], roots: frozenset[TaskId] | None
-) -> bool:
-    if mail.to_agent != agent and mail.to_role not in roles:
-        return False
-    return agent not in mail.not_for and (roots is None or mail.root in roots)
 
 
 def _event(row: Sequence[Any]) -> Event:

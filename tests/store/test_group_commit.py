@@ -10,7 +10,7 @@ import pytest
 from core.domain.message import MailStatus
 from core.domain.plan import NewTask
 from core.domain.task import TaskId
-from core.errors import StoreError, StoreFailed
+from core.errors import MailNotFound, StoreError, StoreFailed
 from core.invariants import check
 from core.store.protocol import Store
 from core.store.sqlite import SqliteStore
@@ -254,3 +254,51 @@ async def test_a_row_changed_behind_the_back_of_a_step_fails_it(tmp_path: Path, 
         async with store.transaction() as tx:
             assert (await tx.task(TaskId("t"))).title == "t"
             assert (await tx.message(number)).status is MailStatus.QUEUED
+
+
+async def test_a_dependent_added_in_the_same_commit_is_found(tmp_path: Path) -> None:
+    async with open_store(tmp_path, VirtualClock()) as store:
+        await put_on(store, a_task("ground"))
+        found: list[list[TaskId]] = []
+
+        async def build_on_it() -> None:
+            async with store.transaction() as tx:
+                tx.add_task(a_task("house", depends_on=("ground",)))
+
+        async def look() -> None:
+            async with store.transaction() as tx:
+                found.append(await tx.dependents(TaskId("ground")))
+
+        async with open_store(tmp_path, VirtualClock()) as stranger:
+            await together(build_on_it, look)
+            async with stranger.transaction() as tx:
+                found.append(await tx.dependents(TaskId("ground")))
+
+        assert found == [["house"], ["house"]]
+
+
+async def test_a_step_that_fails_is_forgotten_with_all_it_changed(tmp_path: Path) -> None:
+    async with open_store(tmp_path, VirtualClock()) as store:
+        await put_on(store, a_task("ground"))
+        async with store.transaction() as tx:
+            number = (await tx.send(a_note("kept"))).number
+
+        async def refuse() -> None:
+            async with store.transaction() as tx:
+                tx.add_task(a_task("never", depends_on=("ground",)))
+                put(tx, await tx.task(TaskId("ground")), title="never")
+                tx.put_message(evolved(await tx.message(number), status=MailStatus.DEAD))
+                lost = await tx.send(a_note("never"))
+                assert (await tx.message(lost.number)).body == "never"
+                raise Refused
+
+        ended = await together(adding(store, "neighbour"), refuse)
+
+        assert isinstance(ended[1], Refused)
+        async with store.transaction() as tx:
+            assert (await tx.task(TaskId("ground"))).title == "ground"
+            assert (await tx.message(number)).status is MailStatus.QUEUED
+            assert await tx.dependents(TaskId("ground")) == []
+            assert not await tx.has_task(TaskId("never"))
+            with pytest.raises(MailNotFound):
+                await tx.message(number + 1)
