@@ -13,7 +13,7 @@ from rich.text import Text
 from core.cli.plain import one_line
 from core.cli.tree import durations, tree_lines
 from core.domain.events import Event
-from core.domain.task import Kind, Task, TaskId
+from core.domain.task import COMPLETED, Kind, Task, TaskId
 from core.task_board import TaskBoard
 
 REDRAWS_A_SECOND = 8
@@ -83,7 +83,10 @@ class LiveTree:
         ]
         settled = sum(task.settled for task in tasks)
         spent = durations(time.monotonic() - self._began)
-        count = f"{settled} of {len(tasks)} tasks" if tasks else "no tasks yet"
+        done = sum(task.status is COMPLETED for task in tasks)
+        count = f"{done} of {len(tasks)} tasks done" if tasks else "no tasks yet"
+        if settled > done:
+            count += f", {settled - done} not"
         said = Text(f"{count}, {spent}", no_wrap=True)
         bar = ProgressBar(total=max(len(tasks), 1), completed=settled, width=BAR_WIDTH)
         row = Table.grid(padding=(0, 1))
