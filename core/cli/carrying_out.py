@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import anyio
+
 from core.app import Swarm
 from core.cli.answer_file import AnswerFile
 from core.cli.command import DONE, INTERRUPTED
@@ -97,11 +99,19 @@ async def _begin(swarm: Swarm, asked: Asked, ways: Ways) -> tuple[Shift, Task]:
     text = asked.text
     if asked.follow is not None:
         text = with_earlier(text, await _root(swarm, asked.follow))
-    await swarm.server()
+    await _reached(swarm, "the request was not added")
     cursor = await swarm.last_event()
     request = await swarm.add(text, tags=asked.tags)
     screen = screen_for(swarm.board, [request], json=ways.json, quiet=ways.quiet)
     return Shift(swarm, screen, cursor=cursor), request
+
+
+async def _reached(swarm: Swarm, so_far: str) -> None:
+    try:
+        await swarm.server()
+    except anyio.get_cancelled_exc_class():
+        say(f"stopped before the model server answered; {so_far}")
+        raise
 
 
 async def _root(swarm: Swarm, prefix: str) -> Task:
@@ -136,7 +146,7 @@ async def work(opening: Opening, ways: Ways) -> int:
         wanted = dict.fromkeys(root.id for root in still_open)
         finished = True
         if await swarm.board.busy():
-            await swarm.server()
+            await _reached(swarm, "nothing was begun")
             screen = screen_for(swarm.board, still_open, json=ways.json, quiet=ways.quiet)
             shift = Shift(swarm, screen, cursor=await swarm.last_event())
             finished = await shift.work()

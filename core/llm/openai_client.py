@@ -1,5 +1,6 @@
 """OpenAIClient: any server that speaks the chat completions protocol, behind LLM."""
 
+import os
 import random
 import re
 from base64 import b64encode
@@ -25,6 +26,7 @@ CONNECT_SECONDS = 10.0
 CHECK_SECONDS = 10.0
 
 EVERYTHING = Dialect()
+_KEY = "authorization"
 
 
 class OpenAIClient:
@@ -205,12 +207,20 @@ def _usable(base_url: str) -> httpx2.URL:
 
 
 def _headers(url: httpx2.URL, key: SecretStr) -> dict[str, str | Omit]:
+    """With every call; what else the library below finds in the environment stays here."""
+    ambient = os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n")
+    names = [line.partition(":")[0].strip() for line in ambient if ":" in line]
+    unsent = dict.fromkeys((*names, "OpenAI-Organization", "OpenAI-Project"), Omit())
+    return {**{name: no for name, no in unsent.items() if name.lower() != _KEY}, **_sign(url, key)}
+
+
+def _sign(url: httpx2.URL, key: SecretStr) -> dict[str, str | Omit]:
     if url.userinfo:
         # A header, because addresses are logged by the library below.
         password = b64encode(f"{url.username}:{url.password}".encode()).decode()
         return {"Authorization": f"Basic {password}"}
     # No key, no header: the library would send one from the environment to any server.
-    return {} if key else {"Authorization": Omit()}
+    return {"Authorization": f"Bearer {key.get_secret_value()}" if key else Omit()}
 
 
 def _plain(api_key: SecretStr | str | None) -> str:

@@ -134,6 +134,33 @@ def test_a_plan_is_shown_with_its_calls_and_worked_on_later(with_model: WithMode
     assert swarm("work").stdout == "The whole answer.\n"
 
 
+def test_milestones_are_planned_before_the_plan_is_shown(with_model: WithModel) -> None:
+    def plan(prompt: str) -> str:
+        if "Plan only the milestone" in prompt:
+            return json.dumps({"tasks": [planned("Draw it"), planned("Build it", "normal")]})
+        milestone = planned("The house", kind="milestone")
+        return json.dumps({"tasks": [milestone, planned("The garden", "simple", "The house")]})
+
+    brain = Brain(plan=plan)
+    swarm = with_model(brain)
+
+    done = swarm("run", "--plan", "Make a home")
+
+    assert done.returncode == 0
+    tree = done.stdout.splitlines()
+    assert tree[1].startswith("├─ 1. The house (milestone, ")
+    assert tree[2:5] == [
+        "│  ├─ 2. Draw it (simple, 1 call)",
+        "│  └─ 3. Build it (normal, 2–3 calls)",
+        "└─ 4. The garden (simple, 1 call, after 1)",
+    ]
+    # Three pieces of work with one critique, the summary of the house, and the answer.
+    assert tree[5] == "estimate: 6–7 calls"
+    assert brain.roles() == ["plan", "plan"]
+    assert swarm("work").stdout == "The whole answer.\n"
+    assert brain.roles().count("plan") == 2
+
+
 def test_a_named_model_is_asked(with_model: WithModel) -> None:
     asked: list[str] = []
 

@@ -1,6 +1,7 @@
 """Ctrl-C and SIGTERM: what runs may end, nothing is lost, and the way back is shown."""
 
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -86,6 +87,36 @@ async def test_a_second_ctrl_c_stops_within_a_second_and_lets_go(with_model: Wit
     assert process.returncode == 130
     assert "Traceback" not in err
     assert await left_behind(swarm.project) == {(WAITING, None), (PENDING, None)}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "Write and read"), "the request was not added"),
+        (("run", "--plan", "Write and read"), "the request was not added"),
+        (("work",), "nothing was begun"),
+    ],
+)
+async def test_ctrl_c_while_the_server_is_checked_leaves_all_as_it_was(
+    project: Path, words: tuple[str, ...], said: str
+) -> None:
+    swarm = Command(project)
+    swarm("add", "Something to do")
+    before = await left_behind(project)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(TWICE_TEN_SECONDS)
+        swarm.env["OPENAI_BASE_URL"] = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        process = swarm.start(*words)
+        connection, _ = silent.accept()
+        with connection:
+            process.send_signal(signal.SIGINT)
+            began = time.monotonic()
+            out, err = process.communicate(timeout=TWICE_TEN_SECONDS)
+
+    assert time.monotonic() - began < TWICE_A_SECOND
+    assert process.returncode == 130
+    assert (out, err) == ("", f"stopped before the model server answered; {said}\n")
+    assert await left_behind(project) == before
 
 
 def test_ctrl_c_at_a_terminal_leaves_it_as_it_was(with_model: WithModel) -> None:

@@ -238,6 +238,19 @@ async def test_a_server_that_lists_no_models_passes_the_check(answer: Answer) ->
         await client.check()
 
 
+async def test_nothing_else_of_the_environment_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-mine")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-mine")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Secret: 1\nauthorization: Bearer another")
+    async with talking(lambda _: Answer("fine")) as (client, server):
+        await client.ask(CALL)
+
+    (sent,) = server.headers
+    assert sent["authorization"] == f"Bearer {KEY}"
+    assert "x-secret" not in sent
+    assert "mine" not in "".join(sent.values())
+
+
 @pytest.mark.parametrize(
     ("answer", "error"),
     [(refused(401, "?"), ModelRefused), (refused(503, "?"), ModelOutage)],

@@ -62,6 +62,8 @@ class OpenAIServer:
         self.models = models
         self.requests: list[dict[str, Any]] = []
         """Bodies of the chat requests, each with the header under `authorization`."""
+        self.headers: list[dict[str, str]] = []
+        """Of the chat requests."""
         self.in_flight = 0
         self.most_in_flight = 0
         self.connections = 0
@@ -109,6 +111,7 @@ class OpenAIServer:
             return
         asked = json.loads(body)
         headers = {name.decode(): value.decode() for name, value in request.headers}
+        self.headers.append(headers)
         self.requests.append({**asked, "authorization": headers.get("authorization")})
         self.asked.set()
         self.in_flight += 1
