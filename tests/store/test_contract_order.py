@@ -102,6 +102,75 @@ async def test_a_child_is_open_until_it_is_settled_and_an_idea_never_is(
         assert (with_a_settled_one, with_an_open_one) == (False, True)
 
 
+async def test_a_step_that_fails_leaves_the_last_open_child_open(
+    backend: Backend, tmp_path: Path
+) -> None:
+    async with backend.open(tmp_path, VirtualClock()) as store:
+        await put_on(store, a_task("top", kind=Kind.REQUEST), a_child("last", "top", "00001."))
+        async with store.transaction() as tx:
+            assert await tx.has_open_child(TaskId("top"))
+
+        async def settle_and_fail() -> None:
+            async with store.transaction() as tx:
+                put(tx, await tx.task(TaskId("last")), status=TaskStatus.COMPLETED)
+                assert not await tx.has_open_child(TaskId("top"))
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            await settle_and_fail()
+
+        async with store.transaction() as tx:
+            assert await tx.has_open_child(TaskId("top"))
+            put(tx, await tx.task(TaskId("last")), status=TaskStatus.COMPLETED)
+        async with store.transaction() as tx:
+            assert not await tx.has_open_child(TaskId("top"))
+
+
+async def test_what_a_failed_step_took_is_the_next_to_be_taken(
+    backend: Backend, tmp_path: Path
+) -> None:
+    work = Wanted(phase=Phase.WORK)
+    async with backend.open(tmp_path, VirtualClock()) as store:
+        for name in ("first", "second"):
+            await put_on(store, a_task(name, claimable=Phase.WORK))
+            async with store.transaction() as tx:
+                await tx.send(a_note(name))
+
+        async def take_all_and_fail() -> None:
+            async with store.transaction() as tx:
+                while (task := await tx.next_claimable(work)) is not None:
+                    put(tx, task, claimable=None)
+                while (mail := await tx.next_message(EVE, ADVISORS)) is not None:
+                    tx.put_message(evolved(mail, status=MailStatus.ACKNOWLEDGED))
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            await take_all_and_fail()
+
+        async with store.transaction() as tx:
+            claimed = await tx.next_claimable(work)
+            mail = await tx.next_message(EVE, ADVISORS)
+
+        assert claimed is not None
+        assert mail is not None
+        assert (claimed.id, mail.body) == ("first", "first")
+
+
+async def test_what_a_step_frees_it_can_take_itself(backend: Backend, tmp_path: Path) -> None:
+    work = Wanted(phase=Phase.WORK)
+    async with backend.open(tmp_path, VirtualClock()) as store:
+        await put_on(store, a_task("later", claimable=Phase.WORK), a_task("held"))
+        async with store.transaction() as tx:
+            assert await tx.next_claimable(work) is not None
+            put(tx, await tx.task(TaskId("later")), claimable=None)
+            put(tx, await tx.task(TaskId("held")), claimable=Phase.WORK)
+
+            freed = await tx.next_claimable(work)
+
+        assert freed is not None
+        assert freed.id == "held"
+
+
 async def test_dependents_are_found_by_what_they_name(backend: Backend, tmp_path: Path) -> None:
     async with backend.open(tmp_path, VirtualClock()) as store:
         await put_on(store, a_task("one"), a_task("two"))
