@@ -1,6 +1,5 @@
 """The steps of agents: claim, work, hand in, advise, let go. Each returns a new task or refuses."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from core.domain.critique import Critique, Opinion
@@ -75,16 +74,10 @@ def hold(task: Task, fence: int) -> None:
 
 def unclaimed(task: Task) -> dict[str, Any]:
     """What changes when a claim ends."""
-    if task.holder is None:
-        return {}
-    return {
-        "phase": None,
-        "holder": None,
-        "agent": None,
-        "lease_until": None,
-        "claimed_at": None,
-        "fence": task.fence + 1,
-    }
+    return {} if task.holder is None else {**_NO_CLAIM, "fence": task.fence + 1}
+
+
+_NO_CLAIM: dict[str, Any] = dict.fromkeys(("phase", "holder", "agent", "lease_until", "claimed_at"))
 
 
 def claim(
@@ -157,18 +150,23 @@ def submit(task: Task, fence: int, work: Work, rules: Rules, now: float) -> Task
     hold(task, fence)
     allow(task, Step.SUBMIT)
     changes = {
-        **unclaimed(task),
-        **_result(task, work.result),
-        **_one_more_pass(task),
+        **_NO_CLAIM,
+        "fence": task.fence + 1,
+        "result": work.result,
+        "result_hash": hash_of(work.result),
+        "result_round": task.round,
+        "iterations": task.iterations + 1,
+        "round_iterations": task.round_iterations + 1,
         "executor": task.agent,
         "worked_on_by": _with(task.worked_on_by, task.agent),
         "signal": _DONE,
         "message": work.message,
         "quality_passed": work.quality_passed,
-        "usage": task.usage + work.usage if work.usage is not NO_USAGE else task.usage,
         "attempts": 0,
         "reason": None,
     }
+    if work.usage is not NO_USAGE:
+        changes["usage"] = task.usage + work.usage
     if needs_advice(task, rules):
         changes["status"] = REVIEW
     else:
@@ -382,5 +380,5 @@ def _one_more_pass(task: Task) -> dict[str, Any]:
     }
 
 
-def _with(names: Sequence[AgentName], name: AgentName | None) -> tuple[AgentName, ...]:
-    return tuple(names) if name is None or name in names else (*names, name)
+def _with(names: tuple[AgentName, ...], name: AgentName | None) -> tuple[AgentName, ...]:
+    return names if name is None or name in names else (*names, name)

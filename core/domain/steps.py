@@ -252,13 +252,13 @@ def moved(task: Task, step: Step, /, **changes: Any) -> Task:
     held = changes.get("holder", task.holder) is not None
     changes["claimable"] = None if held else at_once(task, status)
     changes["version"] = task.version + 1
-    after = evolve(task, changes)
-    origin, target = place_of(task), place_of(after)
-    if target not in TABLE[step].get(origin, ()):
-        raise IllegalTransition(task.id, origin, step)
     old = task.__dict__
-    changed = [name for name, value in changes.items() if value is not old[name]]
-    return amend(after, {"changed": changed})
+    changes["changed"] = [name for name, value in changes.items() if value is not old[name]]
+    after = evolve(task, changes)
+    origin = place_of(task)
+    if place_of(after) not in TABLE[step].get(origin, ()):
+        raise IllegalTransition(task.id, origin, step)
+    return after
 
 
 def also(after: Task, **changes: Any) -> Task:
