@@ -76,7 +76,7 @@ def plan_of(tasks: int) -> str:
 
 
 async def crew(folder: Path, tasks: int, latency: float) -> tuple[float, float, int]:
-    """CPU and wall seconds of one request of so many tasks, and its calls; nobody waits his turn."""
+    """CPU and wall seconds of a request with an agent for every task, and its calls."""
     (folder / ".swarm").mkdir()
     (folder / ".swarm" / "agents.yaml").write_text(
         "agents:\n  planner: {role: planner}\n"

@@ -52,7 +52,7 @@ class Executor:
 
     async def _ask(self, asking: Asking, claim: Claim) -> Answer:
         task, skills = claim.task, self._voice.skills
-        request = task if task.root == task.id else await self._board.get(task.root)
+        request = await self._board.words(task.root)
         material: list[Part] = []
         if task.inputs:
             needed = [await self._board.get(one) for one in task.inputs]
