@@ -61,9 +61,7 @@ _ENUMS = (
     "answered_as",
     "hint",
 )
-_FLAGS = tuple(
-    field.name for field in fields(Task) if isinstance(field.default, bool)
-)
+_FLAGS = tuple(field.name for field in fields(Task) if isinstance(field.default, bool))
 ENCODE: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys((*_LISTS, *_MODELS), _json),
     **dict.fromkeys(_ENUMS, _plain),

@@ -11,7 +11,7 @@ from core.domain.feedback import Feedback
 from core.domain.frozen import evolve
 from core.domain.message import MailStatus, Message
 from core.domain.reply import KeptReply, Spent
-from core.domain.task import BLOCKED, AgentName, Hint, Reason, Task, TaskId
+from core.domain.task import BLOCKED, FIELDS, AgentName, Hint, Reason, Task, TaskId
 from core.errors import MailNotFound, StoreCorrupt, StoreFailed, TaskNotFound
 from core.store import rows, sqlite_replies
 from core.store import sqlite_queries as sql
@@ -31,6 +31,7 @@ from core.store.sqlite_writes import (
 _BUDGET = Reason.BUDGET
 _QUEUED = MailStatus.QUEUED
 _HINTS = tuple(Hint)
+_VERSION = FIELDS.index("version")
 
 
 class SqliteTransaction:
@@ -45,14 +46,16 @@ class SqliteTransaction:
         "_changes",
         "_connection",
         "_flush_earlier",
+        "_freed",
         "_mail_before",
+        "_posted",
         "_rows",
         "_savepoint",
         "_shared",
         "_tasks_before",
         "_unwritten_mail",
-        "told",
         "now",
+        "told",
         "topics",
         "wrote",
     )
@@ -80,6 +83,10 @@ class SqliteTransaction:
         self._mail_before: dict[int, Message | None] = {}
         self._rows: list[tuple[str, Row]] = []
         self._savepoint = False
+        self._freed = False
+        """This step made something claimable, of which the queues do not know yet."""
+        self._posted = False
+        """The same of mail."""
 
     # Reading
 
@@ -103,11 +110,10 @@ class SqliteTransaction:
         return self._task_list(sql.TASK + "WHERE parent = ? " + sql.PLAN_ORDER, (parent,))
 
     async def has_open_child(self, parent: TaskId) -> bool:
-        found = self._query(
-            "SELECT 1 FROM tasks WHERE parent = ? AND settled = 0 AND kind <> 'idea' LIMIT 1",
-            (parent,),
-        )
-        return found.fetchone() is not None
+        counts = self._shared.open_children
+        if parent not in counts:
+            (counts[parent],) = self._query(sql.OPEN_CHILDREN, (parent,)).fetchone()
+        return counts[parent] > 0
 
     async def dependents(self, task_id: TaskId) -> list[TaskId]:
         known = self._shared.dependents.get(task_id)
@@ -203,7 +209,7 @@ class SqliteTransaction:
     # Finding work
 
     async def next_claimable(self, wanted: Wanted) -> Task | None:
-        if self._tasks_before:
+        if self._freed:
             return self._ask_for_claimable(wanted)
         shared = self._shared
         queue = shared.ready.get((wanted.phase, wanted.roots)) or self._load_queue(wanted)
@@ -246,7 +252,7 @@ class SqliteTransaction:
         roles: frozenset[Role],
         roots: frozenset[TaskId] | None = None,
     ) -> Message | None:
-        queue = None if self._mail_before else self._shared.mail or self._load_mail()
+        queue = None if self._posted else self._shared.mail or self._load_mail()
         entries = [] if queue is None else queue.entries
         at = 0
         while at < len(entries):
@@ -286,6 +292,8 @@ class SqliteTransaction:
         shared.numbers[task_id] = shared.last_task
         shared.dependents[task_id] = []
         shared.tasks[task_id] = task
+        shared.count_open(None, task)
+        self._freed = self._freed or task.claimable is not None
         self._tasks_before[task_id] = None
         self._changes[task_id] = (0, ())
         self.wrote = True
@@ -303,6 +311,9 @@ class SqliteTransaction:
             self._changes[task_id] = (current.version, changed)
             self._tasks_before.setdefault(task_id, current)
         tasks[task_id] = task
+        self._shared.count_open(current, task)
+        if task.claimable is not None and not _stood_there(current, task):
+            self._freed = True
         self.wrote = True
 
     async def send(self, message: Message) -> Message:
@@ -312,7 +323,7 @@ class SqliteTransaction:
             check_storable(message.body)
         self._shared.messages[kept.number] = kept
         self._unwritten_mail[kept.number] = self._mail_before[kept.number] = None
-        self.wrote = True
+        self.wrote = self._posted = True
         return kept
 
     def put_message(self, message: Message) -> None:
@@ -321,6 +332,7 @@ class SqliteTransaction:
         self._unwritten_mail.setdefault(number, before.fence)
         self._mail_before.setdefault(number, before)
         self._shared.messages[number] = message
+        self._posted = self._posted or message.status is _QUEUED
         self.wrote = True
 
     def add_critique(self, task: Task, critique: Critique) -> None:
@@ -370,6 +382,15 @@ class SqliteTransaction:
 
     def discard(self) -> None:
         """Leave nothing of this step."""
+        if self._tasks_before:
+            self._put_tasks_back()
+        if self._mail_before:
+            self._put_mail_back()
+        if self._savepoint:
+            self._connection.execute("ROLLBACK TO step")
+            self._connection.execute("RELEASE step")
+
+    def _put_tasks_back(self) -> None:
         shared = self._shared
         for task_id, task in self._tasks_before.items():
             if task is not None:
@@ -380,14 +401,18 @@ class SqliteTransaction:
                 if task_id in shared.dependents.get(dependency, ()):
                     shared.dependents[dependency].remove(task_id)
             del shared.numbers[task_id], shared.dependents[task_id]
+        # What it took can be claimed again, and what it settled is open.
+        shared.ready.clear()
+        shared.open_children.clear()
+
+    def _put_mail_back(self) -> None:
+        shared = self._shared
         for number, message in self._mail_before.items():
             if message is None:
                 del shared.messages[number]
             else:
                 shared.messages[number] = message
-        if self._savepoint:
-            self._connection.execute("ROLLBACK TO step")
-            self._connection.execute("RELEASE step")
+        shared.mail = None
 
     def _load(self, task_id: TaskId) -> Task:
         """Nobody here has seen it lately, so nobody here has written it either."""
@@ -437,6 +462,9 @@ class SqliteTransaction:
         return [self._sound(row) for row in self._query(statement, values)]
 
     def _sound(self, row: Sequence[Any]) -> Task:
+        known = self._shared.tasks.get(row[0]) or self._shared.seen.get(row[0])
+        if known is not None and known.version == row[_VERSION]:
+            return known
         try:
             return rows.task_of(row)
         except ValueError as error:

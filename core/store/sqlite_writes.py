@@ -23,8 +23,7 @@ def update(table: str, names: Sequence[str], where: str) -> str:
 
 
 NEW_EVENT = (
-    "INSERT INTO events (v, ts, type, task, request, data) "
-    f"VALUES ({SCHEMA}, ?, ?, ?, ?, ?)"
+    f"INSERT INTO events (v, ts, type, task, request, data) VALUES ({SCHEMA}, ?, ?, ?, ?, ?)"
 )
 NEW_MAIL = insert("mail", rows.MAIL_COLUMNS)
 MAIL_STATE = update("mail", rows.MAIL_STATE, "number = ? AND fence = ?")
