@@ -33,7 +33,7 @@ class Crew(Shift, Protocol):
         ...
 
     def rested(self) -> None:
-        """One more agent has nothing to do."""
+        """Nobody at a desk has anything to do."""
         ...
 
 
@@ -109,4 +109,5 @@ class Desk:
             self.idle[agent.name] = agent
             if self._more or agent.name in self._called:
                 self._news.set()
-            crew.rested()
+            if self.rests:
+                crew.rested()

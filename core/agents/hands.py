@@ -23,6 +23,8 @@ class Hands:
         self._board = board
         self._mailbox = mailbox
         self.grips: dict[str, Grip] = {}
+        self.reports: set[Grip] = set()
+        """What is being handed in; the store's own limits end what takes too long."""
 
     def __len__(self) -> int:
         return len(self.grips)
@@ -46,6 +48,11 @@ class Hands:
         mails = [one.mail for one in held if one.mail is not None]
         for mail in await self._mailbox.renew_all(mails) if mails else ():
             self._drop(_mail_name(mail))
+
+    def hurry(self, seconds: float) -> None:
+        """Everything stops: what is being handed in has so long to end."""
+        for grip in self.reports:
+            grip.scope.deadline = anyio.current_time() + seconds
 
     def _drop(self, name: str) -> None:
         # A piece of work that was handed in meanwhile is not here any more.
@@ -71,23 +78,24 @@ class Grip:
         return self
 
     def __exit__(self, *error: object) -> bool:
-        self._open()
+        if self.handed_in:
+            self._hands.reports.discard(self)
+        else:
+            del self._hands.grips[self.held.name]
+            self._watch.__exit__()
         return self.scope.__exit__(*error)  # type: ignore[arg-type]
 
-    def hand_in(self, seconds: float) -> None:
-        """Nothing takes it away any more, neither a lost claim nor a stop; but not for ever."""
-        self._open()
+    def hand_in(self) -> None:
+        """Nothing takes it away any more, neither a lost claim nor a stop."""
+        # Before the report, which ends the claim itself.
+        del self._hands.grips[self.held.name]
+        self._watch.__exit__()
+        self._hands.reports.add(self)
         self.scope.shield = True
-        self.scope.deadline = anyio.current_time() + seconds
 
     @property
     def handed_in(self) -> bool:
         return self.scope.shield
-
-    def _open(self) -> None:
-        # Before the report, which ends the claim itself.
-        if self._hands.grips.pop(self.held.name, None) is not None:
-            self._watch.__exit__()
 
 
 def hold_claim(claim: Claim) -> Held:

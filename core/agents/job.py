@@ -45,7 +45,7 @@ async def carry_out(job: Job, shift: Shift) -> None:
             report = await job.do()
             shift.answered()
             # The model has been paid: a stop must not lose its answer.
-            grip.hand_in(LAST_WORDS_SECONDS)
+            grip.hand_in()
             await report()
         if grip.scope.cancelled_caught and grip.handed_in:
             raise TimeoutError("the board did not take a report in time")

@@ -39,7 +39,7 @@ def mended(plan: Sequence[NewTask], already: int, limits: Limits) -> tuple[NewTa
         key = new.key if new.key not in seen else None
         if key is not None:
             seen.add(key)
-        kept.append(new.model_copy(update={"key": key}))
+        kept.append(new if key == new.key else new.model_copy(update={"key": key}))
     kept = kept[: _room(already, limits)]
     if not any(_is_work(new) for new in kept):
         return ()
@@ -75,8 +75,7 @@ def _bad_edges(new: NewTask, by_key: Mapping[str, NewTask]) -> list[tuple[str, s
 
 def _with_good_edges(new: NewTask, by_key: Mapping[str, NewTask]) -> NewTask:
     bad = {name for name, _ in _bad_edges(new, by_key)}
-    good = tuple(name for name in dict.fromkeys(new.depends_on) if name not in bad)
-    return new.model_copy(update={"depends_on": good})
+    return _needing(new, [name for name in dict.fromkeys(new.depends_on) if name not in bad])
 
 
 def _without_cycles(plan: Sequence[NewTask]) -> list[NewTask]:
@@ -89,8 +88,13 @@ def _without_cycles(plan: Sequence[NewTask]) -> list[NewTask]:
             if new.key is None or not _reaches(needs, name, new.key):
                 good.append(name)
                 needs.setdefault(new.key or "", set()).add(name)
-        kept.append(new.model_copy(update={"depends_on": tuple(good)}))
+        kept.append(_needing(new, good))
     return kept
+
+
+def _needing(new: NewTask, names: Sequence[str]) -> NewTask:
+    same = len(names) == len(new.depends_on)
+    return new if same else new.model_copy(update={"depends_on": tuple(names)})
 
 
 def _reaches(needs: dict[str, set[str]], start: str, goal: str) -> bool:
