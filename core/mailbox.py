@@ -53,6 +53,15 @@ class Mailbox:
         async with self._store.transaction() as tx:
             return await self._take(tx, agent, roots)
 
+    async def called(self, agents: Sequence[Agent]) -> set[AgentName]:
+        """Who of these may find mail that others don't."""
+        async with self._store.read() as reader:
+            queued = await reader.messages(MailStatus.QUEUED)
+        names = {agent.name for agent in agents}
+        if any(names.intersection(mail.not_for) for mail in queued):
+            return names
+        return names & {mail.to_agent for mail in queued}
+
     async def receive_for(
         self,
         agents: Sequence[Agent],

@@ -243,6 +243,15 @@ class TaskBoard:
         """Take accepted code to merge; from here a cancel waits for the merge."""
         return await self._claim(agent.name, [Wanted(phase=MERGE)])
 
+    async def called(self, agents: Sequence[Agent]) -> set[AgentName]:
+        """Who of these may find a critique to fix: all, where one waited too long for its own."""
+        async with self._store.read() as reader:
+            fixes = await reader.to_be_fixed()
+        names = {agent.name for agent in agents if Role.EXECUTOR in agent.roles}
+        if any(one.waited_idle_seconds >= self._rules.limits.critique_own_seconds for one in fixes):
+            return names
+        return names & {one.executor for one in fixes}
+
     async def claim_for(
         self, agents: Sequence[Agent], called: Container[AgentName], *, roots: Roots = None
     ) -> list[Claim]:

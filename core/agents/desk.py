@@ -61,6 +61,8 @@ class Desk:
                 await crew.pause()
                 if crew.stopping:
                     return
+                if anyio.current_time() >= self._look_again:
+                    await self._look_around()
                 chosen = self._chosen()
                 if chosen:
                     await self._look(chosen, crew, group)
@@ -76,12 +78,14 @@ class Desk:
             self._called[name] = None
         self._news.set()
 
+    async def _look_around(self) -> None:
+        """Other processes, and those before this one, rang no bell here."""
+        self._look_again = anyio.current_time() + POLL_SECONDS
+        self._called |= dict.fromkeys(await self._source.called(self.agents))
+        self._more = True
+
     def _chosen(self) -> list[Agent]:
         """For whom to look now: who is called, and who is idle when there may be more."""
-        if anyio.current_time() >= self._look_again:
-            self._look_again = anyio.current_time() + POLL_SECONDS
-            self._called |= dict.fromkeys(self.idle)
-            self._more = True
         names = [name for name in self._called if name in self.idle]
         if self._more and len(names) < MOST_AT_ONCE:
             others = (name for name in self.idle if name not in self._called)

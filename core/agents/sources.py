@@ -1,6 +1,6 @@
 """Sources: where the agents of each role find what to do next."""
 
-from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from core.agents.advisor import Advisor
@@ -24,6 +24,10 @@ class Source(Protocol):
         """Inside this, name who may find something now; None stands for any of them."""
         ...
 
+    async def called(self, agents: Sequence[Agent]) -> Iterable[AgentName]:
+        """For whom there is something that may be for them alone."""
+        ...
+
     async def find(self, agents: Sequence[Agent], called: Container[AgentName]) -> list[Job]:
         """At most one piece of work for each; some of it may be only for who is called."""
         ...
@@ -37,6 +41,9 @@ class Claims:
 
     def watch(self, agents: Sequence[Agent], tell: Tell) -> Watch:
         return self._board.when_work_comes(agents, tell)
+
+    async def called(self, agents: Sequence[Agent]) -> Iterable[AgentName]:
+        return await self._board.called(agents)
 
     async def find(self, agents: Sequence[Agent], called: Container[AgentName]) -> list[Job]:
         claims = await self._board.claim_for(agents, called, roots=self._roots)
@@ -69,6 +76,9 @@ class Letters:
 
     def watch(self, agents: Sequence[Agent], tell: Tell) -> Watch:
         return self._mailbox.when_mail_comes(agents, tell)
+
+    async def called(self, agents: Sequence[Agent]) -> Iterable[AgentName]:
+        return await self._mailbox.called(agents)
 
     async def find(self, agents: Sequence[Agent], called: Container[AgentName]) -> list[Job]:
         letters = await self._mailbox.receive_for(agents, called, roots=self._roots)
