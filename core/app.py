@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 from core.agents.advisor import Advisor
 from core.agents.asking import Voice
+from core.agents.desk import Desk
 from core.agents.executor import Craft, Crafts, Executor
-from core.agents.loop import Worker
 from core.agents.planner import Planner
-from core.agents.workers import AdvisorWorker, ExecutorWorker, PlannerWorker
+from core.agents.sources import Claims, Letters, Source
 from core.clock import Clock, SystemClock
 from core.crew import Member, load_crew
 from core.domain.agent import Role
@@ -137,9 +137,7 @@ class Swarm:
         server = await self.server()
         crew = Orchestrator(self.board, self.mailbox, self.rules.limits, self._clock, notice)
         started(crew)
-        members = [member for member in self.members if member.role in roles]
-        workers = [self._worker(member, server, roots) for member in members]
-        await crew.run([member.agent for member in members], workers, roots)
+        await crew.run(self._desks(server, roots, roles), roots)
 
     async def server(self) -> Server:
         """The model server, checked once."""
@@ -189,18 +187,32 @@ class Swarm:
                     return
                 await ear.wait(self.rules.limits.heartbeat_seconds)
 
-    def _worker(self, member: Member, server: Server, roots: Roots) -> Worker:
-        agent, board, rules = member.agent, self.board, self.rules
-        voice = self._voice(member, server)
-        match member.role:
+    def _desks(self, server: Server, roots: Roots, roles: Container[Role]) -> list[Desk]:
+        """One for each of these roles."""
+        return [
+            Desk([one.agent for one in members], self._source(role, members, server, roots))
+            for role in Role
+            if role in roles and (members := [one for one in self.members if one.role is role])
+        ]
+
+    def _source(
+        self, role: Role, members: Sequence[Member], server: Server, roots: Roots
+    ) -> Source:
+        board, rules = self.board, self.rules
+        voices = {member.name: self._voice(member, server) for member in members}
+        match role:
             case Role.PLANNER:
-                return PlannerWorker(agent, Planner(board, voice, rules), board, roots)
+                planners = {name: Planner(board, voice, rules) for name, voice in voices.items()}
+                return Claims(board, {name: one.work for name, one in planners.items()}, roots)
             case Role.EXECUTOR:
-                executor = Executor(board, voice, rules, self._crafts)
-                return ExecutorWorker(agent, executor, board, roots)
+                executors = {
+                    name: Executor(board, voice, rules, self._crafts)
+                    for name, voice in voices.items()
+                }
+                return Claims(board, {name: one.work for name, one in executors.items()}, roots)
             case Role.ADVISOR:
-                advisor = Advisor(board, voice, rules)
-                return AdvisorWorker(agent, advisor, self.mailbox, board, roots)
+                advisors = {name: Advisor(board, voice, rules) for name, voice in voices.items()}
+                return Letters(board, self.mailbox, advisors, roots)
 
     def _voice(self, member: Member, server: Server) -> Voice:
         limits = self.rules.limits

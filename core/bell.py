@@ -1,7 +1,7 @@
 """Bell: wakes who waits in this process, once something they could do is committed."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import anyio
 
@@ -19,6 +19,7 @@ class Bell:
         self._last: dict[str, int] = {}
         self._forgotten = 0
         self._waiting: defaultdict[str, set[Callable[[], object]]] = defaultdict(set)
+        self.watches: defaultdict[str, list[Callable[[], object]]] = defaultdict(list)
 
     def ring(self, topics: Iterable[str]) -> None:
         last, waiting = self._last, self._waiting
@@ -28,6 +29,9 @@ class Bell:
             if topic in waiting:
                 for wake in waiting.pop(topic):
                     wake()
+            if topic in self.watches:
+                for act in tuple(self.watches[topic]):
+                    act()
         if len(self._last) > REMEMBERED_TOPICS:
             # Most topics are of one claim and never rung again. Who last listened before this
             # wakes once for nothing; no ring is missed.
@@ -37,6 +41,10 @@ class Bell:
     def listen(self, *topics: str) -> "Ear":
         """Listen from now on; look at the board after this and before waiting."""
         return Ear(self, topics)
+
+    def watch(self, acts: Mapping[str, Callable[[], object]]) -> "Watch":
+        """Inside this, call these at every ring of their topics."""
+        return Watch(self, acts)
 
     def rang_since(self, mark: int, topics: Iterable[str]) -> bool:
         if mark == self.count:
@@ -57,6 +65,26 @@ class Bell:
                 self._waiting[topic].discard(wake)
                 if not self._waiting[topic]:
                     del self._waiting[topic]
+
+
+class Watch:
+    """Calls at every ring, for as long as one is in it."""
+
+    __slots__ = ("_acts", "_watches")
+
+    def __init__(self, bell: Bell, acts: Mapping[str, Callable[[], object]]) -> None:
+        self._watches = bell.watches
+        self._acts = acts
+
+    def __enter__(self) -> None:
+        for topic, act in self._acts.items():
+            self._watches[topic].append(act)
+
+    def __exit__(self, *error: object) -> None:
+        for topic, act in self._acts.items():
+            self._watches[topic].remove(act)
+            if not self._watches[topic]:
+                del self._watches[topic]
 
 
 class Ear:

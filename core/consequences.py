@@ -240,10 +240,16 @@ async def effective_dependents(tx: Reader, task_id: TaskId) -> list[TaskId]:
 async def descendants(tx: Reader, task_id: TaskId) -> list[TaskId]:
     if not (await tx.task(task_id)).is_container:
         return []
-    found: list[TaskId] = []
-    for child in await tx.children(task_id):
-        found.append(child.id)
-        found += await descendants(tx, child.id)
+    return [task.id for task in await below(tx, task_id)]
+
+
+async def below(tx: Reader, container: TaskId) -> list[Task]:
+    """All that lies below a request or milestone, in plan order."""
+    found: list[Task] = []
+    for child in await tx.children(container):
+        found.append(child)
+        if child.is_container:
+            found += await below(tx, child.id)
     return found
 
 

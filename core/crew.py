@@ -15,7 +15,7 @@ from core.skills import load_skills
 from core.yaml_files import Node, quoted, read_yaml
 
 FILE = "agents.yaml"
-MAX_MEMBERS = 1000
+MAX_MEMBERS = 2500
 
 _SIMPLE_WORD = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
@@ -32,8 +32,6 @@ class Member(BaseModel):
     temperature: float | None = None
     max_output_tokens: int | None = None
     context_tokens: int | None = None
-    tags: tuple[str, ...] = ()
-    """When there are any, only tasks with one of them."""
 
     @property
     def agent(self) -> Agent:
@@ -46,13 +44,12 @@ class _Entry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     role: Role
-    count: int = Field(default=1, ge=1, le=200)
+    count: int = Field(default=1, ge=1, le=1000)
     model: str | None = None
     skills: tuple[str, ...] = ()
     temperature: float | None = Field(default=None, ge=0, le=2)
     max_output_tokens: int | None = Field(default=None, ge=1)
     context_tokens: int | None = Field(default=None, ge=512)
-    tags: tuple[str, ...] = ()
 
 
 class _CrewFile(BaseModel):

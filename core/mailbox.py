@@ -1,9 +1,10 @@
 """Mailbox: send, receive, give back; mail is stored, and handled at least once."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Iterable, Sequence
+from functools import partial
+from typing import NamedTuple
 
-from core.bell import Ear
+from core.bell import Ear, Watch
 from core.consequences import lost_mail_topic, mail_fact, mail_topic
 from core.domain import message
 from core.domain.agent import Agent
@@ -12,10 +13,17 @@ from core.domain.frozen import evolve
 from core.domain.limits import Limits
 from core.domain.message import MailStatus, Message
 from core.domain.reports import Holder
-from core.domain.task import TaskId
+from core.domain.task import AgentName, Task, TaskId
 from core.errors import MailLost
 from core.process import surely_dead, this_process
 from core.store.protocol import Store, Transaction
+
+
+class Letter(NamedTuple):
+    """A mail that was taken, and the task it is about as it was then."""
+
+    mail: Message
+    task: Task | None
 
 
 class Mailbox:
@@ -43,14 +51,51 @@ class Mailbox:
     ) -> Message | None:
         """Take the oldest mail for this agent or one of its roles, under a lease."""
         async with self._store.transaction() as tx:
-            found = await tx.next_message(agent.name, agent.roles, roots)
-            if found is None:
-                return None
-            holder = Holder(process=self._process, agent=agent.name)
-            taken = message.take(found, holder, tx.now, self._limits)
-            tx.put_message(taken)
-            self._tell(tx, EventType.MAIL_TAKEN, taken)
-            return taken
+            return await self._take(tx, agent, roots)
+
+    async def called(self, agents: Sequence[Agent]) -> set[AgentName]:
+        """Who of these may find mail that others don't."""
+        async with self._store.read() as reader:
+            queued = await reader.messages(MailStatus.QUEUED)
+        names = {agent.name for agent in agents}
+        if any(names.intersection(mail.not_for) for mail in queued):
+            return names
+        return names & {mail.to_agent for mail in queued}
+
+    async def receive_for(
+        self,
+        agents: Sequence[Agent],
+        called: Container[AgentName],
+        *,
+        roots: frozenset[TaskId] | None = None,
+    ) -> list[Letter]:
+        """One look for several who are idle.
+
+        Only who is called may have mail of their own; for the others one look that finds nothing
+        stands for all.
+        """
+        async with self._store.transaction() as tx:
+            letters = []
+            for agent in agents:
+                mail = await self._take(tx, agent, roots)
+                if mail is not None:
+                    task = None if mail.task is None else await tx.task(mail.task)
+                    letters.append(Letter(mail, task))
+                elif agent.name not in called:
+                    break
+            return letters
+
+    async def _take(
+        self, tx: Transaction, agent: Agent, roots: frozenset[TaskId] | None
+    ) -> Message | None:
+        found = await tx.next_message(agent.name, agent.roles, roots)
+        if found is None:
+            return None
+        holder = Holder(process=self._process, agent=agent.name)
+        taken = message.take(found, holder, tx.now, self._limits)
+        tx.put_message(taken)
+        self._tell(tx, EventType.MAIL_TAKEN, taken)
+        return taken
 
     async def heartbeat(self, mail: Message) -> Message:
         """Renew the lease of a taken mail."""
@@ -59,6 +104,18 @@ class Mailbox:
             renewed = message.renew(current, mail.fence, tx.now, self._limits)
             tx.put_message(renewed)
             return renewed
+
+    async def renew_all(self, mails: Iterable[Message]) -> list[Message]:
+        """Renew the leases of these taken mails; returns those that are lost."""
+        async with self._store.transaction() as tx:
+            lost = []
+            for mail in mails:
+                try:
+                    current = await tx.message(mail.number)
+                    tx.put_message(message.renew(current, mail.fence, tx.now, self._limits))
+                except MailLost:
+                    lost.append(mail)
+            return lost
 
     async def acknowledge(self, mail: Message) -> Message:
         """Handled, and nothing on the board had to change with it."""
@@ -75,15 +132,19 @@ class Mailbox:
             message.hold(current, mail.fence)
             return self._returned(tx, current, counted=counted)
 
-    @contextmanager
-    def when_lost(self, mail: Message, tell: Callable[[], object]) -> Iterator[None]:
-        """Call this at once when somebody in this process takes the mail back."""
-        topics = (lost_mail_topic(mail.number),)
-        self._store.bell.enter(topics, tell)
-        try:
-            yield
-        finally:
-            self._store.bell.leave(topics, tell)
+    def when_lost(self, mail: Message, tell: Callable[[], object]) -> Watch:
+        """Inside this, call this at once when somebody in this process takes the mail back."""
+        return self._store.bell.watch({lost_mail_topic(mail.number): tell})
+
+    def when_mail_comes(
+        self, agents: Sequence[Agent], tell: Callable[[AgentName | None], object]
+    ) -> Watch:
+        """Inside this, name who may have mail now; None stands for any of them."""
+        acts: dict[str, Callable[[], object]] = {}
+        for agent in agents:
+            acts |= {f"mail:{role}": lambda: tell(None) for role in agent.roles}
+            acts[f"mail:@{agent.name}"] = partial(tell, agent.name)
+        return self._store.bell.watch(acts)
 
     async def dead_letters(self) -> list[Message]:
         async with self._store.read() as reader:

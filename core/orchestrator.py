@@ -1,17 +1,17 @@
 """Orchestrator: starts all loops in one task group, and stops them together."""
 
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 import anyio
 
+from core.agents.desk import Desk
 from core.agents.hands import Hands
-from core.agents.loop import Worker, keep_working
-from core.bell import Ear
+from core.agents.job import LAST_WORDS_SECONDS
 from core.clock import Clock
-from core.domain.agent import Agent, Crew
+from core.domain.agent import Crew
 from core.domain.limits import Limits
-from core.domain.task import AgentName
 from core.errors import ModelOutage, SwarmError
 from core.flows.recovery import recover
 from core.mailbox import Mailbox
@@ -42,8 +42,7 @@ class Orchestrator:
         self._board, self._mailbox, self._limits = board, mailbox, limits
         self._clock = clock
         self._notice = notice
-        self._agents: tuple[Agent, ...] = ()
-        self._idle: set[AgentName] = set()
+        self._desks: Sequence[Desk] = ()
         self._waits: set[anyio.CancelScope] = set()
         self._someone_rests = anyio.Event()
         self._stop_after: float | None = None
@@ -68,28 +67,33 @@ class Orchestrator:
             scope.cancel()
         self._someone_rests.set()
 
-    async def run(
-        self, agents: Sequence[Agent], workers: Sequence[Worker], roots: Roots = None
-    ) -> None:
+    async def run(self, desks: Sequence[Desk], roots: Roots = None) -> None:
         """Work until nothing is left to do for these roots, or until a stop."""
-        self._agents = tuple(agents)
+        self._desks = desks
         try:
             await self._recover()
             async with anyio.create_task_group() as group:
-                for worker in workers:
-                    group.start_soon(keep_working, worker, self, name=worker.name)
+                for number, desk in enumerate(desks):
+                    group.start_soon(desk.serve, self, group, name=f"desk {number}")
                 group.start_soon(self._beat, name="heartbeat")
-                await self._until_at_rest(len(workers), roots)
-                await self._let_calls_end()
-                group.cancel_scope.cancel()
+                try:
+                    await self._until_at_rest(roots)
+                    await self._let_calls_end()
+                finally:
+                    self.hands.hurry(LAST_WORDS_SECONDS)
+                    group.cancel_scope.cancel()
         except BaseExceptionGroup as group_error:
             raise _told(group_error) from group_error
         if self._error is not None:
             raise self._error
 
-    async def _until_at_rest(self, workers: int, roots: Roots) -> None:
+    @property
+    def _at_rest(self) -> bool:
+        return all(desk.rests for desk in self._desks)
+
+    async def _until_at_rest(self, roots: Roots) -> None:
         while not self.stopping:
-            if len(self._idle) == workers and not await self._board.busy(roots):
+            if self._at_rest and not await self._board.busy(roots):
                 return
             self._someone_rests = anyio.Event()
             with anyio.move_on_after(LOOK_SECONDS):
@@ -99,7 +103,7 @@ class Orchestrator:
         if not self._stop_after:
             return
         with anyio.move_on_after(self._stop_after):
-            while len(self.hands) and not self._at_once.is_set():
+            while not self._at_rest and not self._at_once.is_set():
                 self._someone_rests = anyio.Event()
                 with anyio.move_on_after(LOOK_SECONDS / 10):
                     await self._someone_rests.wait()
@@ -111,22 +115,20 @@ class Orchestrator:
             await self._recover()
 
     async def _recover(self) -> None:
-        crew = Crew(agents=self._agents, idle=frozenset(self._idle))
+        agents = [agent for desk in self._desks for agent in desk.agents]
+        idle = [name for desk in self._desks for name in desk.idle]
+        crew = Crew(agents=tuple(agents), idle=frozenset(idle))
         await recover(self._board, self._mailbox, crew)
 
     # What agents tell the crew
 
-    async def rest(self, agent: AgentName, ear: Ear, seconds: float) -> None:
-        self._idle.add(agent)
-        self._someone_rests.set()
-        try:
-            await self._unless_stopped(lambda: ear.wait(seconds))
-        finally:
-            self._idle.discard(agent)
+    def rested(self) -> None:
+        if self._at_rest:
+            self._someone_rests.set()
 
     async def pause(self) -> None:
         while not self.stopping and (left := self._paused_until - self._clock.now()) > 0:
-            await self._unless_stopped(partial(self._clock.sleep, left))
+            await self.unless_stopped(partial(self._clock.sleep, left))
 
     def answered(self) -> None:
         self._answered = True
@@ -152,8 +154,10 @@ class Orchestrator:
         self._error = self._error or error
         self.stop(0)
 
-    async def _unless_stopped(self, wait: Callable[[], Awaitable[object]]) -> None:
-        with anyio.CancelScope() as scope:
+    async def unless_stopped(
+        self, wait: Callable[[], Awaitable[object]], seconds: float = math.inf
+    ) -> None:
+        with anyio.move_on_after(seconds) as scope:
             self._waits.add(scope)
             try:
                 if not self.stopping:

@@ -1,14 +1,14 @@
 """TaskBoard: the one door through which a task changes."""
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
-from core.bell import EVENTS, Ear
+from core.bell import EVENTS, Ear, Watch
 from core.consequences import (
     Listener,
-    descendants,
+    below,
     effective_dependencies,
     lost_topic,
     own_fix_topic,
@@ -45,9 +45,10 @@ from core.process import this_process
 from core.recorder import Recorder
 from core.recovery import Recovery, let_go
 from core.replies import Replies
-from core.store.protocol import Store, Wanted
+from core.store.protocol import Store, Transaction, Wanted
 
 _CLAIMED_BY = {Role.PLANNER: PLAN, Role.EXECUTOR: WORK}
+REMEMBERED_REQUESTS = 1000
 _WAITS_FOR = {
     Role.PLANNER: (PLAN, CLOSE_OUT),
     Role.EXECUTOR: (WORK, FIX),
@@ -67,6 +68,11 @@ class Claim(NamedTuple):
     @property
     def task_id(self) -> TaskId:
         return self.task.id
+
+
+def _new_work(agent: Agent, roots: Roots) -> list[Wanted]:
+    phases = [phase for role, phase in _CLAIMED_BY.items() if role in agent.roles]
+    return [Wanted(phase=phase, roots=roots) for phase in phases]
 
 
 class TaskBoard:
@@ -89,6 +95,7 @@ class TaskBoard:
         self.replies = Replies(store)
         self._process = process or str(this_process())
         self._chance = chance or random.Random()
+        self._words: dict[TaskId, str] = {}
 
     # Asking
 
@@ -111,11 +118,16 @@ class TaskBoard:
     async def collect_results(self, parent: TaskId) -> list[Task]:
         """What an answer is written from: the subtree below a parent, in plan order."""
         async with self._store.read() as reader:
-            return [
-                await reader.task(task_id)
-                for task_id in await descendants(reader, parent)
-                if (await reader.task(task_id)).kind is not Kind.IDEA
-            ]
+            return [task for task in await below(reader, parent) if task.kind is not Kind.IDEA]
+
+    async def words(self, root: TaskId) -> str:
+        """What a person asked for with this root, which never changes."""
+        if root not in self._words:
+            if len(self._words) >= REMEMBERED_REQUESTS:
+                self._words.clear()
+            asked = await self.get(root)
+            self._words[root] = asked.description or asked.title
+        return self._words[root]
 
     async def events(self, after: int, limit: int = 1000) -> list[Event]:
         async with self._store.read() as reader:
@@ -135,15 +147,22 @@ class TaskBoard:
     def listen_for_events(self) -> Ear:
         return self._store.bell.listen(EVENTS)
 
-    @contextmanager
-    def when_lost(self, claim: Claim, tell: Callable[[], object]) -> Iterator[None]:
-        """Call this at once when somebody in this process ends the claim."""
-        topics = (lost_topic(claim.task_id, claim.fence),)
-        self._store.bell.enter(topics, tell)
-        try:
-            yield
-        finally:
-            self._store.bell.leave(topics, tell)
+    def when_lost(self, claim: Claim, tell: Callable[[], object]) -> Watch:
+        """Inside this, call this at once when somebody in this process ends the claim."""
+        return self._store.bell.watch({lost_topic(claim.task_id, claim.fence): tell})
+
+    def when_work_comes(
+        self, agents: Sequence[Agent], tell: Callable[[AgentName | None], object]
+    ) -> Watch:
+        """Inside this, name who may find something to claim now; None stands for any of them."""
+        acts: dict[str, Callable[[], object]] = {}
+        for agent in agents:
+            phases = [phase for role in agent.roles for phase in _WAITS_FOR[role]]
+            acts |= dict.fromkeys(map(wake_topic, phases), lambda: tell(None))
+            acts[own_fix_topic(agent.name)] = partial(tell, agent.name)
+        if wake_topic(FIX) in acts:
+            acts[wake_topic(FIX)] = lambda: [tell(agent.name) for agent in agents]
+        return self._store.bell.watch(acts)
 
     async def busy(self, roots: Roots = None) -> bool:
         """Agents can do something now, or are at it; else nothing moves without a person."""
@@ -210,48 +229,90 @@ class TaskBoard:
 
     async def claim_next(self, agent: Agent, *, roots: Roots = None) -> Claim | None:
         """Take the next piece of work this agent may do, if any is ready."""
-        for role, phase in _CLAIMED_BY.items():
-            if role in agent.roles:
-                claim = await self._claim(agent.name, Wanted(phase=phase, roots=roots))
-                if claim is not None:
-                    return claim
-        return None
+        return await self._claim(agent.name, _new_work(agent, roots))
 
     async def claim_critique(self, agent: Agent, *, roots: Roots = None) -> Claim | None:
         """Take a critique to fix: one's own, or one that waited too long for its executor."""
-        wanted = Wanted(
+        return await self._claim(agent.name, [self._fix(agent, roots)])
+
+    async def claim_close_out(self, agent: Agent, *, roots: Roots = None) -> Claim | None:
+        """Take a request or milestone whose children are all settled."""
+        return await self._claim(agent.name, [Wanted(phase=CLOSE_OUT, roots=roots)])
+
+    async def claim_merge(self, agent: Agent) -> Claim | None:
+        """Take accepted code to merge; from here a cancel waits for the merge."""
+        return await self._claim(agent.name, [Wanted(phase=MERGE)])
+
+    async def called(self, agents: Sequence[Agent]) -> set[AgentName]:
+        """Who of these may find a critique to fix: all, where one waited too long for its own."""
+        async with self._store.read() as reader:
+            fixes = await reader.to_be_fixed()
+        names = {agent.name for agent in agents if Role.EXECUTOR in agent.roles}
+        if any(one.waited_idle_seconds >= self._rules.limits.critique_own_seconds for one in fixes):
+            return names
+        return names & {one.executor for one in fixes}
+
+    async def claim_for(
+        self, agents: Sequence[Agent], called: Container[AgentName], *, roots: Roots = None
+    ) -> list[Claim]:
+        """One look for several who are idle, what is nearly done first: fixes, answers, new work.
+
+        Only who is called may have a critique to fix; for the others one look that finds nothing
+        stands for all.
+        """
+        async with self._store.transaction() as tx:
+            claims = []
+            for agent in agents:
+                own = agent.name in called
+                claim = await self._first(tx, agent.name, self._wishes(agent, roots, own=own))
+                if claim is not None:
+                    claims.append(claim)
+                elif not own:
+                    break
+            return claims
+
+    def _wishes(self, agent: Agent, roots: Roots, *, own: bool) -> list[Wanted]:
+        wishes = _new_work(agent, roots)
+        if Role.PLANNER in agent.roles:
+            wishes.insert(0, Wanted(phase=CLOSE_OUT, roots=roots))
+        if own and Role.EXECUTOR in agent.roles:
+            wishes.insert(0, self._fix(agent, roots))
+        return wishes
+
+    def _fix(self, agent: Agent, roots: Roots) -> Wanted:
+        return Wanted(
             phase=FIX,
             roots=roots,
             own=agent.name,
             waited_seconds=self._rules.limits.critique_own_seconds,
         )
-        return await self._claim(agent.name, wanted)
 
-    async def claim_close_out(self, agent: Agent, *, roots: Roots = None) -> Claim | None:
-        """Take a request or milestone whose children are all settled."""
-        return await self._claim(agent.name, Wanted(phase=CLOSE_OUT, roots=roots))
-
-    async def claim_merge(self, agent: Agent) -> Claim | None:
-        """Take accepted code to merge; from here a cancel waits for the merge."""
-        return await self._claim(agent.name, Wanted(phase=MERGE))
-
-    async def _claim(self, agent: AgentName, wanted: Wanted) -> Claim | None:
+    async def _claim(self, agent: AgentName, wishes: Sequence[Wanted]) -> Claim | None:
         async with self._store.transaction() as tx:
+            return await self._first(tx, agent, wishes)
+
+    async def _first(
+        self, tx: Transaction, agent: AgentName, wishes: Sequence[Wanted]
+    ) -> Claim | None:
+        """The first of these wishes that can be had."""
+        for wanted in wishes:
             before = await tx.next_claimable(wanted)
-            if before is None:
-                return None
-            keep, now = self._recorder.consequences(tx), tx.now
-            inputs = None
-            if wanted.phase is WORK and (before.depends_on or before.parent):
-                inputs = {
-                    one.id: one.result_hash or ""
-                    for one in await effective_dependencies(tx, before)
-                }
-            holder = Holder(process=self._process, agent=agent)
-            after = lifecycle.claim(before, holder, now, self._rules, inputs)
-            after = await keep.keep(lifecycle.CLAIM_STEP[wanted.phase], before, after)
-            await keep.follow()
-            return Claim(after, wanted.phase, after.fence)
+            if before is not None:
+                return await self._taken(tx, before, agent, wanted.phase)
+        return None
+
+    async def _taken(self, tx: Transaction, before: Task, agent: AgentName, phase: Phase) -> Claim:
+        keep, now = self._recorder.consequences(tx), tx.now
+        inputs = None
+        if phase is WORK and (before.depends_on or before.parent):
+            inputs = {
+                one.id: one.result_hash or "" for one in await effective_dependencies(tx, before)
+            }
+        holder = Holder(process=self._process, agent=agent)
+        after = lifecycle.claim(before, holder, now, self._rules, inputs)
+        after = await keep.keep(lifecycle.CLAIM_STEP[phase], before, after)
+        await keep.follow()
+        return Claim(after, phase, after.fence)
 
     async def heartbeat(self, claims: Iterable[Claim]) -> list[Claim]:
         """Renew the leases of these claims; returns those that are lost."""

@@ -44,8 +44,7 @@ def test_a_member_has_all_that_the_file_says(tmp_path: Path) -> None:
     in_project(
         tmp_path,
         f"agents:\n  {FULL}\n  ada:\n    role: executor\n    model: big\n    skills: [coding]\n"
-        "    temperature: 0.5\n    max_output_tokens: 100\n    context_tokens: 9000\n"
-        "    tags: [python, docs]\n",
+        "    temperature: 0.5\n    max_output_tokens: 100\n    context_tokens: 9000\n",
     )
 
     ada = load_crew(tmp_path)[-1]
@@ -58,7 +57,6 @@ def test_a_member_has_all_that_the_file_says(tmp_path: Path) -> None:
         temperature=0.5,
         max_output_tokens=100,
         context_tokens=9000,
-        tags=("python", "docs"),
     )
     assert ada.agent == Agent(name=AgentName("ada"), roles=frozenset({Role.EXECUTOR}))
 
@@ -132,20 +130,20 @@ SIMPLE = "is not a simple word; use a-z, 0-9, '-' and '_', at most 40 of them"
             "2:32: 'count' is 0 and should be at least 1",
         ),
         (
-            "agents:\n  ada: {role: executor, count: 201}\n",
-            "2:32: 'count' is 201 and should be at most 200",
+            "agents:\n  ada: {role: executor, count: 1001}\n",
+            "2:32: 'count' is 1001 and should be at most 1000",
         ),
         (
             "agents:\n  ada: {role: executor, temperature: 2.5}\n",
             "2:38: 'temperature' is 2.5 and should be at most 2",
         ),
         (
-            "agents:\n  ada: {role: executor, tags: docs}\n",
-            "2:31: 'tags' should be a list, like [a, b], not 'docs'",
+            "agents:\n  ada: {role: executor, skills: coding}\n",
+            "2:33: 'skills' should be a list, like [a, b], not 'coding'",
         ),
         (
-            "agents:\n  ada: {role: executor, tags: [1]}\n",
-            "2:32: item 1 of 'tags' should be a text, not 1",
+            "agents:\n  ada: {role: executor, skills: [1]}\n",
+            "2:34: item 1 of 'skills' should be a text, not 1",
         ),
         (
             "agents:\n  ada:\n    role: executor\n    skills: [coding, reviw]\n",
@@ -167,8 +165,8 @@ SIMPLE = "is not a simple word; use a-z, 0-9, '-' and '_', at most 40 of them"
             "3:3: two agents would be called 'ada-2'; rename one of them",
         ),
         (
-            "agents:\n" + "".join(f"  a{n}: {{role: executor, count: 200}}\n" for n in range(6)),
-            "7:3: the crew has more than 1,000 agents; lower a count",
+            "agents:\n" + "".join(f"  a{n}: {{role: executor, count: 500}}\n" for n in range(6)),
+            "7:3: the crew has more than 2,500 agents; lower a count",
         ),
         (
             "agents:\n  ada: {role: executor, base_url: x}\n",

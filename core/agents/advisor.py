@@ -5,6 +5,7 @@ from core.agents.report import Report
 from core.domain.critique import Advice, Opinion
 from core.domain.message import Message
 from core.domain.rules import Rules
+from core.domain.task import Task
 from core.errors import UnreadableReply
 from core.llm import prompts
 from core.llm.replies import AdviceReply, read_advice
@@ -17,10 +18,8 @@ class Advisor:
         self._voice = voice
         self._limits = rules.limits
 
-    async def advise(self, mail: Message) -> Report:
-        assert mail.task is not None, "a critique is asked for a task"
-        task = await self._board.get(mail.task)
-        request = task if task.root == task.id else await self._board.get(task.root)
+    async def advise(self, mail: Message, task: Task) -> Report:
+        request = await self._board.words(task.root)
         subject = Subject(task, "advice", str(mail.number), again=mail.tries > 1)
         asking = Asking(self._voice, self._board.replies, self._limits, subject)
         messages = prompts.advise(self._voice.skills, task, request)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from core.agents.asking import BYTES_A_TOKEN, Asking, estimated_tokens
-from core.domain.task import Task
 from core.errors import UnreadableReply
 from core.llm import prompts
 from core.llm.prompts import Part
@@ -15,7 +14,7 @@ ORDERS_TOKENS = 200
 
 
 async def condensed(
-    asking: Asking, request: Task, parts: Sequence[Part], frame_tokens: int
+    asking: Asking, request: str, parts: Sequence[Part], frame_tokens: int
 ) -> list[Part]:
     """The parts as they are where they fit beside the frame, else summaries that do."""
     room = asking.room_tokens - frame_tokens
@@ -27,8 +26,8 @@ async def condensed(
     raise UnreadableReply("the results are too long for this model, and its summaries too")
 
 
-async def _one_round(asking: Asking, request: Task, parts: Sequence[Part]) -> list[Part]:
-    room = asking.room_tokens - ORDERS_TOKENS - estimated_tokens(request.description)
+async def _one_round(asking: Asking, request: str, parts: Sequence[Part]) -> list[Part]:
+    room = asking.room_tokens - ORDERS_TOKENS - estimated_tokens(request)
     if room < ORDERS_TOKENS:
         raise UnreadableReply("the request leaves no room for results in this model's context")
     longest = max(room // 4, 64)

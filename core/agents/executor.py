@@ -7,7 +7,7 @@ from core.agents.condensing import condensed
 from core.agents.report import Report
 from core.domain.reports import Work
 from core.domain.rules import Rules
-from core.domain.task import WORK, Signal, Task
+from core.domain.task import Signal, Task
 from core.errors import WorkFailed
 from core.llm import prompts
 from core.llm.prompts import Part
@@ -44,15 +44,14 @@ class Executor:
             return lambda: self._board.submit(claim, Work(result=str(result)))
         task = claim.task
         state = f"{task.round}.{task.critique_round}"
-        again = claim.phase is not WORK or task.fence > 1
-        subject = Subject(task, claim.phase.value, state, again)
+        subject = Subject(task, claim.phase.value, state, again=_was_let_go(task))
         asking = Asking(self._voice, self._board.replies, self._limits, subject)
         answer = await self._ask(asking, claim)
         return self._report(claim, answer, asking)
 
     async def _ask(self, asking: Asking, claim: Claim) -> Answer:
         task, skills = claim.task, self._voice.skills
-        request = task if task.root == task.id else await self._board.get(task.root)
+        request = await self._board.words(task.root)
         material: list[Part] = []
         if task.inputs:
             needed = [await self._board.get(one) for one in task.inputs]
@@ -73,3 +72,8 @@ class Executor:
                 return lambda: self._board.signal(claim, answer.status, question)
             case Signal.ERROR:
                 raise WorkFailed(answer.message or answer.text[:500] or "no reason was given")
+
+
+def _was_let_go(task: Task) -> bool:
+    """Some claim of it ended without a report: a claim raises the fence, and so does its end."""
+    return task.fence > 2 * task.critique_round + 1

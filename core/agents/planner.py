@@ -9,7 +9,7 @@ from core.agents.report import Report
 from core.domain.mending import complaints, mended
 from core.domain.plan import NewTask
 from core.domain.rules import Rules
-from core.domain.task import CANCELLED, COMPLETED, FAILED, Kind, Reason, Task
+from core.domain.task import CANCELLED, CLOSE_OUT, COMPLETED, FAILED, Kind, Reason, Task
 from core.errors import BadReply, UnreadableReply
 from core.llm import prompts
 from core.llm.prompts import Part
@@ -23,16 +23,20 @@ class Planner:
         self._voice = voice
         self._limits = rules.limits
 
+    async def work(self, claim: Claim) -> Report:
+        """Plan it, or write its answer."""
+        return await (self.close_out(claim) if claim.phase is CLOSE_OUT else self.plan(claim))
+
     async def plan(self, claim: Claim) -> Report:
         task = claim.task
-        request = await self._board.get(task.root)
+        request = await self._board.words(task.root)
         already = len(await self._board.family(task.root)) - 1
         asking = self._asking(task, "plan", f"{task.round}")
         plan = await self._ask_for_plan(asking, task, request, already)
         return lambda: self._board.decompose(claim, plan)
 
     async def _ask_for_plan(
-        self, asking: Asking, task: Task, request: Task, already: int
+        self, asking: Asking, task: Task, request: str, already: int
     ) -> Sequence[NewTask]:
         """A plan with faults goes back once; then it is mended, or the request is one task."""
         last: list[NewTask] = []
@@ -67,7 +71,7 @@ class Planner:
             return notes or "Nothing came of this request."
         if len(children) == 1 and task.feedback is None:
             return _with_notes(done[0].result or "", notes)
-        request = await self._board.get(task.root)
+        request = await self._board.words(task.root)
         asking = self._asking(task, "close_out", _state(task))
         results = [Part(one.title, one.result or "") for one in done]
         frame = prompts.close_out(self._voice.skills, task, request, [])

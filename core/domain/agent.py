@@ -1,6 +1,7 @@
 """Agents: who is on the crew, in which role, and who may advise on whose work."""
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
@@ -14,9 +15,8 @@ class Role(StrEnum):
     ADVISOR = "advisor"
 
 
-class Agent(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
+@dataclass(frozen=True, slots=True)
+class Agent:
     name: AgentName
     roles: frozenset[Role]
 

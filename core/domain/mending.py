@@ -1,6 +1,7 @@
 """Mending a plan: what is wrong with it in words a planner understands, and how to save it."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from core.domain.limits import Limits
 from core.domain.plan import NewTask
@@ -17,11 +18,12 @@ def complaints(plan: Sequence[NewTask], already: int, limits: Limits) -> list[st
         found.append(f"the plan has {len(plan)} tasks and may have {room}: merge some")
     if any(not new.title.strip() for new in plan):
         found.append("a task has no title: give each one")
-    keys = [new.key for new in plan]
-    for key in sorted({key for key in keys if key and keys.count(key) > 1}):
+    keys = Counter(new.key for new in plan)
+    for key in sorted(key for key, times in keys.items() if key and times > 1):
         found.append(f"several tasks have the key {key!r}: keys must differ")
+    by_key = _by_key(plan)
     for new in plan:
-        found += [f"{new.title!r} {why}" for _, why in _bad_edges(new, plan)]
+        found += [f"{new.title!r} {why}" for _, why in _bad_edges(new, by_key)]
     if not found and _edges(_without_cycles(plan)) < _edges(plan):
         found.append("tasks wait for each other in a circle: remove one of these dependencies")
     return found
@@ -37,11 +39,12 @@ def mended(plan: Sequence[NewTask], already: int, limits: Limits) -> tuple[NewTa
         key = new.key if new.key not in seen else None
         if key is not None:
             seen.add(key)
-        kept.append(new.model_copy(update={"key": key}))
+        kept.append(new if key == new.key else new.model_copy(update={"key": key}))
     kept = kept[: _room(already, limits)]
     if not any(_is_work(new) for new in kept):
         return ()
-    sound = [_with_good_edges(new, kept) for new in kept]
+    by_key = _by_key(kept)
+    sound = [_with_good_edges(new, by_key) for new in kept]
     return tuple(_without_cycles(sound))
 
 
@@ -53,9 +56,12 @@ def _is_work(new: NewTask) -> bool:
     return new.kind in (Kind.TASK, Kind.MILESTONE) and bool(new.title.strip())
 
 
-def _bad_edges(new: NewTask, plan: Sequence[NewTask]) -> list[tuple[str, str]]:
+def _by_key(plan: Sequence[NewTask]) -> dict[str, NewTask]:
+    return {one.key: one for one in plan if one.key is not None}
+
+
+def _bad_edges(new: NewTask, by_key: Mapping[str, NewTask]) -> list[tuple[str, str]]:
     """Dependencies that can't be kept, each with the reason."""
-    by_key = {one.key: one for one in plan if one.key is not None}
     bad = []
     for name in new.depends_on:
         if name not in by_key:
@@ -67,10 +73,9 @@ def _bad_edges(new: NewTask, plan: Sequence[NewTask]) -> list[tuple[str, str]]:
     return bad
 
 
-def _with_good_edges(new: NewTask, plan: Sequence[NewTask]) -> NewTask:
-    bad = {name for name, _ in _bad_edges(new, plan)}
-    good = tuple(name for name in dict.fromkeys(new.depends_on) if name not in bad)
-    return new.model_copy(update={"depends_on": good})
+def _with_good_edges(new: NewTask, by_key: Mapping[str, NewTask]) -> NewTask:
+    bad = {name for name, _ in _bad_edges(new, by_key)}
+    return _needing(new, [name for name in dict.fromkeys(new.depends_on) if name not in bad])
 
 
 def _without_cycles(plan: Sequence[NewTask]) -> list[NewTask]:
@@ -83,8 +88,13 @@ def _without_cycles(plan: Sequence[NewTask]) -> list[NewTask]:
             if new.key is None or not _reaches(needs, name, new.key):
                 good.append(name)
                 needs.setdefault(new.key or "", set()).add(name)
-        kept.append(new.model_copy(update={"depends_on": tuple(good)}))
+        kept.append(_needing(new, good))
     return kept
+
+
+def _needing(new: NewTask, names: Sequence[str]) -> NewTask:
+    same = len(names) == len(new.depends_on)
+    return new if same else new.model_copy(update={"depends_on": tuple(names)})
 
 
 def _reaches(needs: dict[str, set[str]], start: str, goal: str) -> bool:

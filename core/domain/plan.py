@@ -1,6 +1,7 @@
 """Plans: new tasks before they are on the board, and whether they can ever be finished."""
 
 import graphlib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -97,8 +98,8 @@ def check_plan(plan: Sequence[NewTask], already: int, limits: Limits) -> None:
         raise BadPlan("the plan names no task; give at least one")
     if len(plan) > limits.plan_tasks:
         raise BadPlan(f"the plan has {len(plan)} tasks and may have {limits.plan_tasks}")
-    keys = [new.key for new in plan if new.key is not None]
-    if doubled := {key for key in keys if keys.count(key) > 1}:
+    keys = Counter(new.key for new in plan if new.key is not None)
+    if doubled := [key for key, times in keys.items() if times > 1]:
         raise BadPlan(f"several tasks of the plan have the key {min(doubled)!r}")
     check_children(plan, already, limits)
 

@@ -57,20 +57,20 @@ Shorten this material for somebody who writes an answer from it. Keep every fact
 decision and open question that matters for the request; drop repetition and filler."""
 
 
-def plan(skills: str, task: Task, request: Task) -> tuple[Said, ...]:
+def plan(skills: str, task: Task, request: str) -> tuple[Said, ...]:
     parts = [_request(request)]
-    if task.id != request.id:
+    if task.id != task.root:
         parts.append(_block("milestone", f"{task.title}\n{task.description}".strip()))
         parts.append("Plan only the milestone, as a part of the request.")
     return _messages(skills, (*_feedback(task.feedback), *parts, PLAN_FORM))
 
 
 def work(
-    skills: str, task: Task, request: Task, phase: Phase, material: Sequence[Part]
+    skills: str, task: Task, request: str, phase: Phase, material: Sequence[Part]
 ) -> tuple[Said, ...]:
     """A task with its context; a person's words first, an advisor's suggestions last."""
     parts = [*_feedback(task.feedback)]
-    if request.id != task.id:
+    if task.id != task.root:
         parts.append(_request(request))
     parts += [_block("result", part.text, part.title) for part in material]
     parts.append(_block("task", f"{task.title}\n{task.description}".strip()))
@@ -81,8 +81,8 @@ def work(
     return _messages(skills, (*parts, ANSWER_FORM))
 
 
-def advise(skills: str, task: Task, request: Task) -> tuple[Said, ...]:
-    parts = [] if request.id == task.id else [_request(request)]
+def advise(skills: str, task: Task, request: str) -> tuple[Said, ...]:
+    parts = [] if task.id == task.root else [_request(request)]
     parts.append(_block("task", f"{task.title}\n{task.description}".strip()))
     if task.critique is not None and task.critique_round > 0:
         parts += ["Your advice on the version before this one was:", *_critique(task.critique)]
@@ -90,9 +90,9 @@ def advise(skills: str, task: Task, request: Task) -> tuple[Said, ...]:
     return _messages(skills, (*parts, ADVICE_FORM))
 
 
-def close_out(skills: str, task: Task, request: Task, results: Sequence[Part]) -> tuple[Said, ...]:
+def close_out(skills: str, task: Task, request: str, results: Sequence[Part]) -> tuple[Said, ...]:
     parts = [*_feedback(task.feedback), _request(request)]
-    if task.id != request.id:
+    if task.id != task.root:
         parts.append(_block("milestone", f"{task.title}\n{task.description}".strip()))
     parts += [_block("result", part.text, part.title) for part in results]
     if task.feedback is not None and task.result is not None:
@@ -100,7 +100,7 @@ def close_out(skills: str, task: Task, request: Task, results: Sequence[Part]) -
     return _messages(skills, (*parts, CLOSE_OUT_ORDER))
 
 
-def summary(request: Task, parts: Sequence[Part]) -> tuple[Said, ...]:
+def summary(request: str, parts: Sequence[Part]) -> tuple[Said, ...]:
     blocks = [_block("result", part.text, part.title) for part in parts]
     return _messages("", (_request(request), *blocks, SUMMARY_ORDER))
 
@@ -115,8 +115,8 @@ def _messages(skills: str, parts: Sequence[str]) -> tuple[Said, ...]:
     return Said("system", system), Said("user", "\n\n".join(part for part in parts if part))
 
 
-def _request(request: Task) -> str:
-    return _block("request", request.description or request.title)
+def _request(words: str) -> str:
+    return _block("request", words)
 
 
 def _feedback(said: Feedback | None) -> list[str]:

@@ -183,14 +183,15 @@ def _shaped(
 
 
 _OPENING = re.compile(r"[{\[]")
+_DECODER = json.JSONDecoder()
 
 
 def _json_values(text: str) -> list[Any]:
-    decoder, at = json.JSONDecoder(), 0
+    at = 0
     values: list[Any] = []
     while (found := _OPENING.search(text, at)) is not None and len(values) < 50:
         try:
-            value, at = decoder.raw_decode(text, found.start())
+            value, at = _DECODER.raw_decode(text, found.start())
             values.append(value)
         except (ValueError, RecursionError):
             at = found.start() + 1

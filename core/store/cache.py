@@ -1,10 +1,11 @@
 """What the steps of one connection know without asking, as long as nobody else wrote."""
 
+from collections.abc import Mapping
 from itertools import islice
 from typing import TypeVar
 
 from core.domain.message import Message
-from core.domain.task import Hint, Phase, Task, TaskId
+from core.domain.task import Hint, Kind, Phase, Task, TaskId
 from core.store.queues import FIRST_LOOK, LONGEST, Queue
 
 Key = TypeVar("Key")
@@ -20,13 +21,17 @@ CACHED_MESSAGES = 1024
 class Shared:
     """What all steps of one connection know, true as long as no other process wrote."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, seen: Mapping[TaskId, Task] | None = None) -> None:
         self.path = path
+        self.seen = seen or {}
+        """Tasks another connection of this process knows: a row of the same version is the same."""
         self.tasks: dict[TaskId, Task] = {}
         self.numbers: dict[TaskId, int] = {}
         """The rows of these tasks."""
         self.dependents: dict[TaskId, list[TaskId]] = {}
         """Who depends on a task that was added here; nobody could do so before."""
+        self.open_children: dict[TaskId, int] = {}
+        """How many parts of these are not settled."""
         self.messages: dict[int, Message] = {}
         self.ready: dict[tuple[Phase, Roots], Queue[Place]] = {}
         self.mail: Queue[int] | None = None
@@ -39,6 +44,7 @@ class Shared:
         self.tasks.clear()
         self.numbers.clear()
         self.dependents.clear()
+        self.open_children.clear()
         self.messages.clear()
         self.ready.clear()
         self.mail = None
@@ -56,6 +62,11 @@ class Shared:
             if phase is task.claimable and (roots is None or task.root in roots):
                 queue.enter(place)
 
+    def count_open(self, before: Task | None, after: Task) -> None:
+        """Keep the count of a parent whose part this is."""
+        if after.parent in self.open_children:
+            self.open_children[after.parent] += is_open(after) - is_open(before)
+
     def trim(self) -> None:
         """Hold no more than is useful; only when all of it is in the database."""
         if len(self.tasks) > CACHED_TASKS:
@@ -63,8 +74,15 @@ class Shared:
             self.numbers = {name: self.numbers[name] for name in self.tasks}
             known = self.dependents
             self.dependents = {name: known[name] for name in self.tasks if name in known}
+        if len(self.open_children) > CACHED_MESSAGES:
+            self.open_children.clear()
         if len(self.messages) > CACHED_MESSAGES:
             self.messages = _newer_half(self.messages)
+
+
+def is_open(task: Task | None) -> bool:
+    """It is a part that its parent waits for."""
+    return task is not None and not task.settled and task.kind is not Kind.IDEA
 
 
 def _newer_half(kept: dict[Key, Value]) -> dict[Key, Value]:

@@ -101,7 +101,9 @@ class SqliteStore:
         reader = self._readers.pop() if self._readers else connect(self.path, self.lock_seconds)
         try:
             reader.execute("BEGIN")
-            yield SqliteTransaction(reader, Shared(str(self.path)), self.clock.now())
+            yield SqliteTransaction(
+                reader, Shared(str(self.path), self.shared.tasks), self.clock.now()
+            )
         except sqlite3.Error as error:
             raise translated(error, self.path) from error
         finally:

@@ -20,7 +20,7 @@ _HINTS = tuple(Hint)
 
 def claimable(tx: "SqliteTransaction", wanted: Wanted) -> Task | None:
     """The first task in the order of claims that is wanted."""
-    if tx.tasks_before:
+    if tx.freed:
         return _ask_for_claimable(tx, wanted)
     shared = tx.shared
     queue = shared.ready.get((wanted.phase, wanted.roots)) or _claim_queue(tx, wanted)
@@ -71,7 +71,7 @@ async def mail(
     tx: "SqliteTransaction", agent: AgentName, roles: frozenset[Role], roots: Roots
 ) -> Message | None:
     """The oldest mail this agent may take."""
-    queue = None if tx.mail_before else tx.shared.mail or _mail_queue(tx)
+    queue = None if tx.posted else tx.shared.mail or _mail_queue(tx)
     entries = [] if queue is None else queue.entries
     at = 0
     while at < len(entries):

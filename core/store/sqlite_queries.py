@@ -15,6 +15,7 @@ NOT_PAUSED = (
     "NOT EXISTS (SELECT 1 FROM tasks AS paused WHERE paused.id = {table}.root "
     "AND paused.status = 'blocked' AND paused.reason = 'budget') "
 )
+OPEN_CHILDREN = "SELECT count(*) FROM tasks WHERE parent = ? AND settled = 0 AND kind <> 'idea'"
 TO_BE_FIXED = (
     TASK + "WHERE claimable = 'fix' AND " + NOT_PAUSED.format(table="tasks") + "ORDER BY number"
 )

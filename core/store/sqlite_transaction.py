@@ -11,7 +11,7 @@ from core.domain.feedback import Feedback
 from core.domain.frozen import evolve
 from core.domain.message import MailStatus, Message
 from core.domain.reply import KeptReply, Spent
-from core.domain.task import AgentName, Task, TaskId
+from core.domain.task import FIELDS, AgentName, Task, TaskId
 from core.errors import MailNotFound, StoreCorrupt, StoreFailed, TaskNotFound
 from core.store import rows, sqlite_finding, sqlite_replies
 from core.store import sqlite_queries as sql
@@ -28,6 +28,7 @@ from core.store.sqlite_writes import (
 )
 
 _QUEUED = MailStatus.QUEUED
+_VERSION = FIELDS.index("version")
 
 
 class SqliteTransaction:
@@ -42,13 +43,15 @@ class SqliteTransaction:
         "_changes",
         "_connection",
         "_flush_earlier",
+        "_mail_before",
         "_rows",
         "_savepoint",
+        "_tasks_before",
         "_unwritten_mail",
-        "mail_before",
+        "freed",
         "now",
+        "posted",
         "shared",
-        "tasks_before",
         "told",
         "topics",
         "wrote",
@@ -70,13 +73,17 @@ class SqliteTransaction:
         self._flush_earlier = flush_earlier
         """Writes what the steps before this one left; a plain read has none before it."""
         self._changes: dict[TaskId, tuple[int, Iterable[str]]] = {}
-        self.tasks_before: dict[TaskId, Task | None] = {}
+        self._tasks_before: dict[TaskId, Task | None] = {}
         """What this step's tasks were before it; None: it added them."""
         self._unwritten_mail: dict[int, int | None] = {}
         """The fences this step's mail is written over; None: it is new."""
-        self.mail_before: dict[int, Message | None] = {}
+        self._mail_before: dict[int, Message | None] = {}
         self._rows: list[tuple[str, Row]] = []
         self._savepoint = False
+        self.freed = False
+        """This step made something claimable, of which the queues do not know yet."""
+        self.posted = False
+        """The same of mail."""
 
     # Reading
 
@@ -100,11 +107,10 @@ class SqliteTransaction:
         return self._task_list(sql.TASK + "WHERE parent = ? " + sql.PLAN_ORDER, (parent,))
 
     async def has_open_child(self, parent: TaskId) -> bool:
-        found = self.query(
-            "SELECT 1 FROM tasks WHERE parent = ? AND settled = 0 AND kind <> 'idea' LIMIT 1",
-            (parent,),
-        )
-        return found.fetchone() is not None
+        counts = self.shared.open_children
+        if parent not in counts:
+            (counts[parent],) = self.query(sql.OPEN_CHILDREN, (parent,)).fetchone()
+        return counts[parent] > 0
 
     async def dependents(self, task_id: TaskId) -> list[TaskId]:
         known = self.shared.dependents.get(task_id)
@@ -222,7 +228,9 @@ class SqliteTransaction:
         shared.numbers[task_id] = shared.last_task
         shared.dependents[task_id] = []
         shared.tasks[task_id] = task
-        self.tasks_before[task_id] = None
+        shared.count_open(None, task)
+        self.freed = self.freed or task.claimable is not None
+        self._tasks_before[task_id] = None
         self._changes[task_id] = (0, ())
         self.wrote = True
 
@@ -237,8 +245,11 @@ class SqliteTransaction:
             self._changes[task_id] = (version, dict.fromkeys((*names, *changed)))
         else:
             self._changes[task_id] = (current.version, changed)
-            self.tasks_before.setdefault(task_id, current)
+            self._tasks_before.setdefault(task_id, current)
         tasks[task_id] = task
+        self.shared.count_open(current, task)
+        if task.claimable is not None and not _stood_there(current, task):
+            self.freed = True
         self.wrote = True
 
     async def send(self, message: Message) -> Message:
@@ -247,16 +258,17 @@ class SqliteTransaction:
         if not message.body.isascii():
             check_storable(message.body)
         self.shared.messages[kept.number] = kept
-        self._unwritten_mail[kept.number] = self.mail_before[kept.number] = None
-        self.wrote = True
+        self._unwritten_mail[kept.number] = self._mail_before[kept.number] = None
+        self.wrote = self.posted = True
         return kept
 
     def put_message(self, message: Message) -> None:
         number = message.number
         before = self.shared.messages[number]
         self._unwritten_mail.setdefault(number, before.fence)
-        self.mail_before.setdefault(number, before)
+        self._mail_before.setdefault(number, before)
         self.shared.messages[number] = message
+        self.posted = self.posted or message.status is _QUEUED
         self.wrote = True
 
     def add_critique(self, task: Task, critique: Critique) -> None:
@@ -295,19 +307,28 @@ class SqliteTransaction:
             self._connection.execute("RELEASE step")
         shared = self.shared
         if shared.ready:
-            for task_id, old in self.tasks_before.items():
+            for task_id, old in self._tasks_before.items():
                 new = shared.tasks[task_id]
                 if new.claimable is not None and not _stood_there(old, new):
                     shared.enter(new)
         if shared.mail is not None:
-            for number in self.mail_before:
+            for number in self._mail_before:
                 if shared.messages[number].status is _QUEUED:
                     shared.mail.enter(number)
 
     def discard(self) -> None:
         """Leave nothing of this step."""
+        if self._tasks_before:
+            self._put_tasks_back()
+        if self._mail_before:
+            self._put_mail_back()
+        if self._savepoint:
+            self._connection.execute("ROLLBACK TO step")
+            self._connection.execute("RELEASE step")
+
+    def _put_tasks_back(self) -> None:
         shared = self.shared
-        for task_id, task in self.tasks_before.items():
+        for task_id, task in self._tasks_before.items():
             if task is not None:
                 shared.tasks[task_id] = task
                 continue
@@ -316,14 +337,18 @@ class SqliteTransaction:
                 if task_id in shared.dependents.get(dependency, ()):
                     shared.dependents[dependency].remove(task_id)
             del shared.numbers[task_id], shared.dependents[task_id]
-        for number, message in self.mail_before.items():
+        # What it took can be claimed again, and what it settled is open.
+        shared.ready.clear()
+        shared.open_children.clear()
+
+    def _put_mail_back(self) -> None:
+        shared = self.shared
+        for number, message in self._mail_before.items():
             if message is None:
                 del shared.messages[number]
             else:
                 shared.messages[number] = message
-        if self._savepoint:
-            self._connection.execute("ROLLBACK TO step")
-            self._connection.execute("RELEASE step")
+        shared.mail = None
 
     def load(self, task_id: TaskId) -> Task:
         """Nobody here has seen it lately, so nobody here has written it either."""
@@ -373,6 +398,9 @@ class SqliteTransaction:
         return [self._sound(row) for row in self.query(statement, values)]
 
     def _sound(self, row: Sequence[Any]) -> Task:
+        known = self.shared.tasks.get(row[0]) or self.shared.seen.get(row[0])
+        if known is not None and known.version == row[_VERSION]:
+            return known
         try:
             return rows.task_of(row)
         except ValueError as error:

@@ -10,7 +10,7 @@ def a_task(name: str = "t", **fields: object) -> Task:
     return Task(**values)  # type: ignore[arg-type]
 
 
-REQUEST = a_task("r", description="Compare two caches.")
+REQUEST = "Compare two caches."
 REJECTED = Critique(
     reviewer="eve",
     opinion=Opinion.REJECTED,
@@ -67,7 +67,7 @@ def test_an_advisor_sees_the_result_and_its_own_earlier_advice() -> None:
 def test_no_internal_id_is_told_to_the_planner_at_the_end() -> None:
     task = a_task("zq7x9", title="Ask", description="Ask it")
 
-    said = prompts.close_out("", task, task, [Part("List", "a")])
+    said = prompts.close_out("", task, "Ask it", [Part("List", "a")])
 
     assert all("zq7x9" not in one.content for one in said)
 

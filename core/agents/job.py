@@ -1,4 +1,4 @@
-"""The beat every agent keeps: find, do, report."""
+"""One piece of work: do, report, or give back."""
 
 import traceback
 from collections.abc import Awaitable, Callable
@@ -9,12 +9,9 @@ import structlog
 
 from core.agents.hands import Hands, Held
 from core.agents.report import Report
-from core.bell import Ear
 from core.domain.task import AgentName
 from core.errors import ClaimLost, MailLost, ModelOutage, ModelRefused, SwarmError
 
-POLL_SECONDS = 5.0
-"""How often an agent looks without being called: other processes ring no bell here."""
 LAST_WORDS_SECONDS = 5.0
 """How long the board may take to hear of a piece of work when everything stops."""
 
@@ -24,65 +21,35 @@ log = structlog.get_logger()
 class Job(NamedTuple):
     """Something found to do."""
 
+    agent: AgentName
     held: Held
     do: Callable[[], Awaitable[Report]]
     let_go: Callable[[str | None], Awaitable[object]]
     """Give it back: with a cause it counts as an attempt."""
 
 
-class Worker(Protocol):
-    """An agent in its role."""
-
-    name: AgentName
-
-    def listen(self) -> Ear: ...
-    async def find(self) -> Job | None: ...
-
-
 class Shift(Protocol):
-    """What an agent must know of the crew it works in."""
+    """What a piece of work must know of the crew it is done in."""
 
     hands: Hands
-
-    @property
-    def stopping(self) -> bool: ...
-    async def rest(self, agent: AgentName, ear: Ear, seconds: float) -> None:
-        """Have nothing to do until the bell rings."""
-        ...
-
-    async def pause(self) -> None:
-        """Wait while the model's server is out."""
-        ...
 
     def answered(self) -> None: ...
     async def outage(self, error: ModelOutage) -> None: ...
     def refused(self, error: SwarmError) -> None: ...
 
 
-async def keep_working(worker: Worker, shift: Shift) -> None:
-    ear = worker.listen()
-    while not shift.stopping:
-        await shift.pause()
-        if shift.stopping:
-            return
-        job = await worker.find()
-        if job is None:
-            await shift.rest(worker.name, ear, POLL_SECONDS)
-        else:
-            await carry_out(job, shift)
-
-
 async def carry_out(job: Job, shift: Shift) -> None:
     """Do it and tell the board; whatever goes wrong costs this piece of work one attempt."""
     try:
-        with shift.hands.holding(job.held) as scope:
+        with shift.hands.holding(job.held) as grip:
             report = await job.do()
-        if scope.cancelled_caught:
-            return  # The claim was lost: the board has moved on, there is nothing to report.
-        shift.answered()
-        # The model has been paid: a stop must not lose its answer.
-        with anyio.fail_after(LAST_WORDS_SECONDS, shield=True):
+            shift.answered()
+            # The model has been paid: a stop must not lose its answer.
+            grip.hand_in()
             await report()
+        if grip.scope.cancelled_caught and grip.handed_in:
+            raise TimeoutError("the board did not take a report in time")
+        # Else the claim was lost: the board has moved on, there is nothing to report.
     except anyio.get_cancelled_exc_class():
         with anyio.fail_after(LAST_WORDS_SECONDS, shield=True):
             await _give_back(job, None)
