@@ -13,7 +13,7 @@ from core.agents.executor import Craft, Crafts, Executor
 from core.agents.planner import Planner
 from core.agents.sources import Claims, Letters, Source
 from core.clock import Clock, SystemClock
-from core.crew import Member, load_crew
+from core.crew import CloseOut, MannerName, Member, load_crew
 from core.domain.agent import Role
 from core.domain.events import Event
 from core.domain.outcome import Outcome, outcome
@@ -22,6 +22,9 @@ from core.domain.rules import Rules
 from core.domain.task import Kind, Task, TaskId
 from core.errors import EmptyRequest, StoreUnreachable
 from core.llm.client import LLM, Server
+from core.llm.manner import FULL
+from core.llm.small_manner import SMALL
+from core.local_models.choice import meant
 from core.mailbox import Mailbox
 from core.orchestrator import Notice, Orchestrator
 from core.settings import FOLDER, Settings, find_project, load_settings
@@ -42,7 +45,10 @@ class Swarm:
     ) -> None:
         self.project = project
         self.settings = settings
-        self.members = load_crew(project, advice=settings.review.advice)
+        self.embedded = meant(env)
+        """The model of this machine the crew uses, if it uses one."""
+        small = self.embedded is not None
+        self.members = load_crew(project, advice=settings.review.advice, small=small)
         self.rules = _rules(settings, self.members)
         self.board = TaskBoard(store, self.rules)
         self.mailbox = Mailbox(store, self.rules.limits)
@@ -148,7 +154,9 @@ class Swarm:
                 # Only who calls a model pays for loading its client: half a second.
                 from core.models import server_from
 
-                self._server = await server_from(self._env, self.rules.limits, self._clock)
+                limits = self.rules.limits
+                context = max(one.context_tokens or limits.context_tokens for one in self.members)
+                self._server = await server_from(self._env, limits, self._clock, context)
         return self._server
 
     # Looking
@@ -224,6 +232,8 @@ class Swarm:
             temperature=member.temperature,
             max_output_tokens=member.max_output_tokens or limits.max_output_tokens,
             context_tokens=member.context_tokens or limits.context_tokens,
+            manner=SMALL if member.manner is MannerName.SMALL else FULL,
+            merges=member.close_out is CloseOut.MERGE,
         )
 
 

