@@ -22,7 +22,8 @@ from core.crew import load_crew
 from core.domain.limits import Limits
 from core.domain.soundness import same, sentences
 from core.domain.task import Kind, Task
-from core.llm.embedded import Embedded, load
+from core.llm.client import LLM, Call, Reply
+from core.llm.embedded import load
 from core.llm.small_replies import likeness
 from core.local_models.choice import chosen
 
@@ -37,6 +38,19 @@ SEEDS = (1, 2, 3)
 LONG_SENTENCE_WORDS = 4
 
 
+class Lent:
+    """One model for many crews, none of which may free it."""
+
+    def __init__(self, llm: LLM) -> None:
+        self._llm = llm
+
+    async def ask(self, call: Call) -> Reply:
+        return await self._llm.ask(call)
+
+    async def close(self) -> None:
+        return None
+
+
 async def measure(model: str, out: Path, seeds: tuple[int, ...]) -> None:
     found = chosen(model, os.environ)
     context = max(one.context_tokens or 0 for one in load_crew(out, small=True))
@@ -46,7 +60,7 @@ async def measure(model: str, out: Path, seeds: tuple[int, ...]) -> None:
             for number, request in enumerate(REQUESTS, 1):
                 file = out / f"{number}-{seed}.json"
                 if not file.exists():
-                    run = await one_run(llm, f"embedded:{found.name}", request)
+                    run = await one_run(Lent(llm), f"embedded:{found.name}", request)
                     said = {"request": request, "seed": seed, "load_seconds": llm.seconds, **run}
                     file.write_text(json.dumps(said, indent=1))
                     print(line(number, said), flush=True)
@@ -54,7 +68,7 @@ async def measure(model: str, out: Path, seeds: tuple[int, ...]) -> None:
             await llm.close()
 
 
-async def one_run(llm: Embedded, model: str, request: str) -> dict[str, Any]:
+async def one_run(llm: LLM, model: str, request: str) -> dict[str, Any]:
     began, busy = time.monotonic(), os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / ".swarm").mkdir()

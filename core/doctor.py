@@ -19,6 +19,7 @@ from core.domain.task import Task
 from core.errors import BadConfig, NoModel, StoreError, SwarmError
 from core.invariants import check
 from core.llm.client import Call, Said
+from core.local_models.choice import described, meant
 from core.process import surely_dead
 from core.settings import FOLDER, Settings, find_project, load_settings
 from core.skills import load_skills
@@ -120,7 +121,8 @@ def _files(project: Path, env: Mapping[str, str]) -> _Files:
     try:
         names = ", ".join(sorted(load_skills(project)))
         findings.append(Finding(check="skills", level=Level.OK, text=names))
-        members = load_crew(project, advice=settings.review.advice)
+        small = meant(env) is not None
+        members = load_crew(project, advice=settings.review.advice, small=small)
         text = ", ".join(one.name for one in members[:AGENTS_SHOWN])
         text += f" and {len(members) - AGENTS_SHOWN} more" if len(members) > AGENTS_SHOWN else ""
         findings.append(Finding(check="crew", level=Level.OK, text=text))
@@ -214,6 +216,8 @@ def _left_behind(task: Task, now: float) -> bool:
 
 def _key(env: Mapping[str, str]) -> Finding:
     """Whether there is one; what it is stays secret."""
+    if (name := meant(env)) is not None:
+        return Finding(check="key", level=Level.OK, text=f"none needed for {described(name)}")
     if env.get("OPENAI_API_KEY", "").strip():
         return Finding(check="key", level=Level.OK, text="OPENAI_API_KEY is set")
     if env.get("OPENAI_BASE_URL", "").strip():
@@ -231,6 +235,10 @@ async def _server(
         yield Finding(check="model", level=Level.SKIPPED, text=why)
         return
     limits = files.settings.limits.model_copy(update={"retries": 0})
+    if meant(env) is not None:
+        yield Finding(check="server", level=Level.OK, text="none needed: the model runs here")
+        yield await _asked(env, limits)
+        return
     try:
         name, listed = await _reach(env, limits)
     except SwarmError as error:
@@ -246,10 +254,14 @@ async def _server(
                 text=f"the crew names the model {quoted(model)}, which the server does not list",
                 mend="change it in agents.yaml",
             )
+    yield await _asked(env, limits)
+
+
+async def _asked(env: Mapping[str, str], limits: Limits) -> Finding:
     try:
-        yield await _ask(env, limits)
+        return await _ask(env, limits)
     except SwarmError as error:
-        yield Finding(check="model", level=Level.MEND, text=str(error))
+        return Finding(check="model", level=Level.MEND, text=str(error))
 
 
 async def _reach(env: Mapping[str, str], limits: Limits) -> tuple[str, list[str]]:

@@ -16,11 +16,15 @@ from rich.console import Console
 from core.errors import (
     AmbiguousId,
     BadConfig,
+    BadModelFile,
     IllegalTransition,
     MailNotFound,
     ModelError,
+    ModelFolder,
     ModelNotNamed,
     NoModel,
+    NotOnThisMachine,
+    PullFailed,
     StoreError,
     SwarmError,
     TaskNotFound,
@@ -57,6 +61,8 @@ def exit_code(error: SwarmError) -> int:
         case TaskNotFound() | MailNotFound() | AmbiguousId():
             return NOT_FOUND
         case StoreError() | BadConfig() | NoModel() | ModelNotNamed() | ModelError():
+            return SETUP
+        case NotOnThisMachine() | PullFailed() | ModelFolder() | BadModelFile():
             return SETUP
         case IllegalTransition():
             return FAILURE

@@ -13,6 +13,8 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
+import httpx2
+from openai import DefaultAsyncHttpxClient
 
 from core.clock import Clock
 from core.domain.limits import Limits
@@ -25,6 +27,7 @@ SLOTS = 3
 CONTEXT_TOKENS = 4096
 """Of one call."""
 LOAD_SECONDS = 300.0
+KEPT_ALIVE_SECONDS = 2.0
 SILENCE_SECONDS = 600.0
 """A busy machine may read long prompts for minutes before the first word."""
 MAGIC = b"GGUF"
@@ -69,7 +72,10 @@ async def load(
         server = await anyio.to_thread.run_sync(start, abandon_on_cancel=True)
     patient = max(limits.silence_seconds, SILENCE_SECONDS)
     own = limits.model_copy(update={"max_parallel": SLOTS, "silence_seconds": patient})
-    client = OpenAIClient(f"{server.listening_address}/v1", key, own, clock)
+    # The server hangs up sooner than the client would forget a connection.
+    quick = httpx2.Limits(keepalive_expiry=KEPT_ALIVE_SECONDS)
+    http = DefaultAsyncHttpxClient(trust_env=False, limits=quick)
+    client = OpenAIClient(f"{server.listening_address}/v1", key, own, clock, http)
     model = Embedded(client, server, key)
     model.seconds = time.monotonic() - began
     model.memory_bytes = max(_memory_bytes() - before, 0)

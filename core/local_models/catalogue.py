@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-MB = 1_000_000
+MB, GB = 1_000_000, 1_000_000_000
 
 
 class HubFile(NamedTuple):

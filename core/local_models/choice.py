@@ -20,10 +20,6 @@ class Chosen(NamedTuple):
     listed: Listed | None
     """None for a file of the user's own."""
 
-    @property
-    def caution(self) -> str:
-        return self.listed.caution if self.listed else "a model on your own machine"
-
 
 def meant(env: Mapping[str, str]) -> str | None:
     """Its name, or a file's path; None where the crew talks to a server, or where nothing is.
@@ -42,6 +38,14 @@ def meant(env: Mapping[str, str]) -> str | None:
         return named
     here = Shelf.of_user(env).here() if named in ("", EMBEDDED) else []
     return here[0].name if here else None
+
+
+def described(name: str) -> str:
+    """In the words shown before work begins."""
+    listed = CATALOGUE.get(name)
+    if listed is None:
+        return f"{Path(name).name} (on your CPU: facts may be wrong)"
+    return f"{name} ({listed.caution})"
 
 
 def chosen(name: str, env: Mapping[str, str]) -> Chosen:

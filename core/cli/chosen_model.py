@@ -1,0 +1,16 @@
+"""The model that was chosen: told before any work, so that nobody wonders who wrote the answer."""
+
+from core.app import Swarm
+from core.cli.plain import one_line
+from core.cli.reporting import say
+from core.local_models.choice import described
+
+
+async def reached(swarm: Swarm, *, told: bool) -> None:
+    """Have the model ready to be asked; one of this machine is told before it is loaded."""
+    if told and swarm.embedded is not None:
+        say(f"model: {one_line(described(swarm.embedded))}")
+    server = await swarm.server()
+    if told and swarm.embedded is None:
+        names = dict.fromkeys(member.model or server.model for member in swarm.members)
+        say(f"model: {one_line(', '.join(names))}")
