@@ -40,7 +40,7 @@ ADVICE_RULE = (
 FORMS = {
     Form.LIST: "Form: JSON with 3 to 6 points, each one sentence.",
     Form.CODE: "Form: one code block of at most 25 lines, then one sentence.",
-    Form.TEXT: "Form: plain text of 3 to 5 sentences.",
+    Form.TEXT: "Form: plain text of 3 to 5 sentences; commands in one short block.",
 }
 
 
@@ -64,7 +64,7 @@ class Small:
         shown = WRITTEN[form]
         asked = _part_asked(shown.request, shown.part, shown.others, form)
         messages = [_system(skills, WORK_RULE), _user(asked), Said("assistant", shown.reply)]
-        written = "".join(f"Already written, {one.title}:\n{one.text}\n\n" for one in material)
+        written = "".join(f"Already written, do not repeat it:\n{one.text}\n\n" for one in material)
         whole = "" if task.id == task.root else request
         wanted = _part_asked(whole, _words(task), task.description, form)
         if phase is FIX and task.critique is not None:

@@ -1,80 +1,80 @@
-"""The official model hub, through its own library; the user's HF_ENDPOINT says where it is."""
+"""The official model hub: one file over HTTP, taken up again where it was cut."""
 
-import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from core.local_models.catalogue import HubFile, Listed
-from core.local_models.sources import OutOfReach, no_room
+from core.local_models.sources import OutOfReach, no_room, size_of
 
-REACH_SECONDS = 8.0
+if TYPE_CHECKING:
+    import httpx2
+
+ENDPOINT = "https://huggingface.co"
+ENDPOINT_VARIABLE = "HF_ENDPOINT"
+"""The name the hub's own tools have for it, so that a mirror is named once."""
+CONNECT_SECONDS = 8.0
+SILENCE_SECONDS = 60.0
 
 
 class Hub:
     name = "the model hub"
 
     def __init__(self, env: Mapping[str, str]) -> None:
-        self._endpoint = env.get("HF_ENDPOINT", "").strip() or None
+        self._endpoint = (env.get(ENDPOINT_VARIABLE, "").strip() or ENDPOINT).rstrip("/")
 
     def serves(self, model: Listed) -> bool:
         return model.hub is not None
 
+    def so_far(self, folder: Path) -> int:
+        return size_of(_file(folder))
+
     def fetch(self, model: Listed, folder: Path) -> Path:
-        assert model.hub is not None, "only asked for what it serves"
-        try:
-            from huggingface_hub import hf_hub_download
-            from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError
-        except ImportError as error:
-            raise OutOfReach("the model hub needs the extra 'local'") from error
-        self._reach(model.hub)
+        # Only who pulls pays for loading it.
         import httpx2
 
-        lost = (EntryNotFoundError, HfHubHTTPError, httpx2.HTTPError, ValueError)
+        file, timeout = _file(folder), httpx2.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS)
         try:
-            with _silence():
-                file = hf_hub_download(
-                    model.hub.repository,
-                    model.hub.name,
-                    local_dir=folder / "hub",
-                    endpoint=self._endpoint,
-                    # The file is public: nobody's token has to travel.
-                    token=False,
-                )
-        except lost as error:
-            raise OutOfReach(f"the model hub broke off ({_first_line(error)})") from error
+            with httpx2.Client(timeout=timeout, follow_redirects=True) as client:
+                self._until_whole(client, model, file)
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise OutOfReach(f"the model hub is out of reach ({_why(error)})") from error
         except OSError as error:
             raise no_room(error) from error
-        return Path(file)
+        return file
 
-    def _reach(self, wanted: HubFile) -> None:
-        """One short try: the library itself would try again for half a minute."""
+    def _until_whole(self, client: "httpx2.Client", model: Listed, file: Path) -> None:
+        """A connection that breaks is taken up again as long as each one brings something."""
         import httpx2
-        from huggingface_hub import hf_hub_url
 
-        url = hf_hub_url(wanted.repository, wanted.name, endpoint=self._endpoint)
-        try:
-            answer = httpx2.head(url, timeout=REACH_SECONDS)
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise OutOfReach(f"the model hub is out of reach ({_first_line(error)})") from error
-        if answer.status_code >= 400:
-            raise OutOfReach(f"the model hub answers HTTP {answer.status_code}")
+        assert model.hub is not None, "only asked for what it serves"
+        while (there := size_of(file)) < model.size_bytes:
+            try:
+                self._go_on(client, model.hub, file, model.size_bytes)
+            except httpx2.HTTPError:
+                if size_of(file) <= there:
+                    raise
+
+    def _go_on(self, client: "httpx2.Client", wanted: HubFile, file: Path, size_bytes: int) -> None:
+        there = size_of(file)
+        url = f"{self._endpoint}/{wanted.repository}/resolve/main/{wanted.name}"
+        headers = {"Range": f"bytes={there}-", "Accept-Encoding": "identity"}
+        with client.stream("GET", url, headers=headers) as answer:
+            if answer.status_code >= 400:
+                raise OutOfReach(f"the model hub answers HTTP {answer.status_code}")
+            goes_on = answer.status_code == 206
+            with file.open("ab" if goes_on else "wb") as opened:
+                left = size_bytes - (there if goes_on else 0)
+                for piece in answer.iter_raw():
+                    opened.write(piece[:left])
+                    left -= len(piece)
+                    if left <= 0:
+                        return
 
 
-@contextmanager
-def _silence() -> Iterator[None]:
-    """The library tells of its tries and draws bars of its own."""
-    from huggingface_hub.utils.tqdm import disable_progress_bars
-
-    disable_progress_bars()
-    logger = logging.getLogger("huggingface_hub")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
+def _file(folder: Path) -> Path:
+    return folder / "hub.gguf"
 
 
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), "") or type(error).__name__
+def _why(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

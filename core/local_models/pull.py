@@ -1,10 +1,9 @@
 """Pull: fetch a model, check every byte of it, and only then put it where it is used."""
 
-import os
 import shutil
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -83,7 +82,7 @@ class _Pull(NamedTuple):
 
     def _fetched(self, source: Source) -> Path:
         self.teller.begins(f"{self.model.name} from {source.name}", self.model.size_bytes)
-        with _watched(self.coming, self.model.size_bytes, self.teller.done):
+        with _watched(lambda: source.so_far(self.coming), self.teller.done):
             return source.fetch(self.model, self.coming)
 
     def _put_in_place(self, file: Path) -> None:
@@ -102,14 +101,15 @@ class _Pull(NamedTuple):
 
 
 @contextmanager
-def _watched(folder: Path, total_bytes: int, progress: Progress) -> Iterator[None]:
-    """Sources tell nothing on the way, so what they have written is looked at."""
+def _watched(so_far: Callable[[], int], progress: Progress) -> Iterator[None]:
+    """Sources tell nothing on the way: what they have written is looked at."""
     over = threading.Event()
 
     def look() -> None:
         most = 0
         while not over.wait(LOOK_SECONDS):
-            most = max(most, min(_written(folder), total_bytes))
+            # A package shrinks and grows while it is unpacked; a bar only grows.
+            most = max(most, so_far())
             progress(most)
 
     watcher = threading.Thread(target=look, name="progress of a pull", daemon=True)
@@ -119,18 +119,3 @@ def _watched(folder: Path, total_bytes: int, progress: Progress) -> Iterator[Non
     finally:
         over.set()
         watcher.join()
-
-
-def _written(folder: Path) -> int:
-    """The pieces that are there, and the largest other file: the one that is coming."""
-    # Folders come and go meanwhile, and this walk passes over what has gone.
-    found = [(Path(place), name) for place, _, names in os.walk(folder) for name in names]
-    pieces = sum(_size(place / name) for place, name in found if place == folder)
-    coming = [_size(place / name) for place, name in found if place != folder]
-    return pieces + max(coming, default=0)
-
-
-def _size(file: Path) -> int:
-    with suppress(OSError):
-        return file.stat().st_size
-    return 0

