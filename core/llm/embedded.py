@@ -27,7 +27,6 @@ SLOTS = 3
 CONTEXT_TOKENS = 4096
 """Of one call."""
 LOAD_SECONDS = 300.0
-KEPT_ALIVE_SECONDS = 2.0
 SILENCE_SECONDS = 600.0
 """A busy machine may read long prompts for minutes before the first word."""
 MAGIC = b"GGUF"
@@ -72,9 +71,9 @@ async def load(
         server = await anyio.to_thread.run_sync(start, abandon_on_cancel=True)
     patient = max(limits.silence_seconds, SILENCE_SECONDS)
     own = limits.model_copy(update={"max_parallel": SLOTS, "silence_seconds": patient})
-    # The server hangs up sooner than the client would forget a connection.
-    quick = httpx2.Limits(keepalive_expiry=KEPT_ALIVE_SECONDS)
-    http = DefaultAsyncHttpxClient(trust_env=False, limits=quick)
+    # Now and then it hangs up on a connection that is used again; a new one costs nothing.
+    once = httpx2.Limits(max_keepalive_connections=0)
+    http = DefaultAsyncHttpxClient(trust_env=False, limits=once)
     client = OpenAIClient(f"{server.listening_address}/v1", key, own, clock, http)
     model = Embedded(client, server, key)
     model.seconds = time.monotonic() - began

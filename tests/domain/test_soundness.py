@@ -34,7 +34,7 @@ def test_a_sound_text_has_no_faults(text: str) -> None:
         (f"{GOOD}\nAnd then you have to take care of these:", "breaks off"),
         (f"{GOOD}\n```python\nprint(1)", "breaks off"),
         (
-            "```python\ndef test_it():\n    # check everything that was changed here\n    pass\n```",
+            "```python\ndef test_it():\n    # check everything that changed\n    pass\n```",
             "placeholder",
         ),
         (" ".join(f"word{number}" for number in range(300)), "too long"),
