@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+import anyio
+
 from core.agents.advisor import Advisor
 from core.agents.asking import Voice
 from core.agents.desk import Desk
@@ -24,7 +26,7 @@ from core.errors import EmptyRequest, StoreUnreachable
 from core.llm.client import LLM, Server
 from core.llm.manner import FULL
 from core.llm.small_manner import SMALL
-from core.local_models.choice import meant
+from core.local_models.choice import meant, with_crews_wish
 from core.mailbox import Mailbox
 from core.orchestrator import Notice, Orchestrator
 from core.settings import FOLDER, Settings, find_project, load_settings
@@ -35,6 +37,7 @@ from core.task_board import Roots, TaskBoard
 
 Own = TypeVar("Own", bound=Craft)
 EVENTS_A_PAGE = 500
+CLOSE_SECONDS = 10.0
 
 
 class Swarm:
@@ -45,15 +48,15 @@ class Swarm:
     ) -> None:
         self.project = project
         self.settings = settings
-        self.embedded = meant(env)
-        """The model of this machine the crew uses, if it uses one."""
-        small = self.embedded is not None
+        small = meant(env) is not None
         self.members = load_crew(project, advice=settings.review.advice, small=small)
+        self._env = with_crews_wish(env, [member.model for member in self.members])
+        self.embedded = meant(self._env)
+        """The model of this machine the crew uses, if it uses one."""
         self.rules = _rules(settings, self.members)
         self.board = TaskBoard(store, self.rules)
         self.mailbox = Mailbox(store, self.rules.limits)
         self.store = store
-        self._env = env
         self._skills: dict[str, Skill] = load_skills(project)
         self._crafts = Crafts()
         self._clock: Clock = store.clock
@@ -86,9 +89,10 @@ class Swarm:
         try:
             swarm = cls(project, settings, store, variables)
             swarm._llm = llm
-            yield swarm
-            if swarm._server is not None:
-                await swarm._server.llm.close()
+            try:
+                yield swarm
+            finally:
+                await swarm._let_go_of_model()
         finally:
             await store.close()
 
@@ -158,6 +162,12 @@ class Swarm:
                 context = max(one.context_tokens or limits.context_tokens for one in self.members)
                 self._server = await server_from(self._env, limits, self._clock, context)
         return self._server
+
+    async def _let_go_of_model(self) -> None:
+        """Also after an error or a stop: a model of this machine holds gigabytes."""
+        if self._server is not None:
+            with anyio.fail_after(CLOSE_SECONDS, shield=True):
+                await self._server.llm.close()
 
     # Looking
 

@@ -19,7 +19,7 @@ from core.domain.task import Task
 from core.errors import BadConfig, NoModel, StoreError, SwarmError
 from core.invariants import check
 from core.llm.client import Call, Said
-from core.local_models.choice import described, meant
+from core.local_models.choice import described, meant, with_crews_wish
 from core.process import surely_dead
 from core.settings import FOLDER, Settings, find_project, load_settings
 from core.skills import load_skills
@@ -77,8 +77,9 @@ async def examine(
         yield finding
     async for finding in _store(project, files.settings):
         yield finding
-    yield _key(env)
-    async for finding in _server(env, files, offline=offline):
+    wanted = _of_crew(env, files)
+    yield _key(wanted)
+    async for finding in _server(wanted, files, offline=offline):
         yield finding
 
 
@@ -123,6 +124,7 @@ def _files(project: Path, env: Mapping[str, str]) -> _Files:
         findings.append(Finding(check="skills", level=Level.OK, text=names))
         small = meant(env) is not None
         members = load_crew(project, advice=settings.review.advice, small=small)
+        with_crews_wish(env, [member.model for member in members])
         text = ", ".join(one.name for one in members[:AGENTS_SHOWN])
         text += f" and {len(members) - AGENTS_SHOWN} more" if len(members) > AGENTS_SHOWN else ""
         findings.append(Finding(check="crew", level=Level.OK, text=text))
@@ -212,6 +214,14 @@ async def _claims(store: SqliteStore) -> Finding:
 def _left_behind(task: Task, now: float) -> bool:
     silent = task.lease_until is not None and now >= task.lease_until
     return silent or (task.holder is not None and surely_dead(task.holder))
+
+
+def _of_crew(env: Mapping[str, str], files: _Files) -> Mapping[str, str]:
+    try:
+        return with_crews_wish(env, [member.model for member in files.members])
+    except BadConfig:
+        # Told as the finding of the crew.
+        return env
 
 
 def _key(env: Mapping[str, str]) -> Finding:

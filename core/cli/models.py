@@ -7,7 +7,9 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
 from rich.text import Text
 
 from core.cli.command import app
@@ -22,6 +24,8 @@ from core.local_models.choice import meant
 from core.local_models.pull import Teller, pull
 from core.local_models.shelf import Shelf
 from core.yaml_files import quoted
+
+BAR_WIDTH = 30
 
 Name = Annotated[str, Parameter(help="A model of the list.")]
 
@@ -161,19 +165,14 @@ class _Bar(Teller):
     """A bar on a terminal; elsewhere a line when something begins."""
 
     def __init__(self) -> None:
-        self._console = Console(file=sys.stderr, highlight=False, markup=False, emoji=False)
-        self._progress = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            DownloadColumn(),
-            TimeRemainingColumn(),
-            console=self._console,
-            disable=not self._console.is_terminal,
-        )
-        self._total_bytes = 0
+        console = Console(file=sys.stderr, highlight=False, markup=False, emoji=False)
+        self._watched = console.is_terminal and not console.is_dumb_terminal
+        self._live = Live(console=console, auto_refresh=False)
+        self._what, self._total_bytes = "", 1
 
     def __enter__(self) -> "_Bar":
-        self._progress.start()
+        if self._watched:
+            self._live.start()
         return self
 
     def __exit__(
@@ -182,15 +181,20 @@ class _Bar(Teller):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._progress.stop()
+        self._live.stop()
 
     def begins(self, what: str, total_bytes: int) -> None:
-        if not self._console.is_terminal:
+        self._what, self._total_bytes = one_line(what), total_bytes
+        if self._watched:
+            self.done(0)
+        else:
             say(what)
-        for old in self._progress.task_ids:
-            self._progress.remove_task(old)
-        self._progress.add_task(one_line(what), total=total_bytes)
 
     def done(self, so_far_bytes: int) -> None:
-        for task in self._progress.task_ids:
-            self._progress.update(task, completed=so_far_bytes)
+        if not self._watched:
+            return
+        row = Table.grid(padding=(0, 1))
+        bar = ProgressBar(total=self._total_bytes, completed=so_far_bytes, width=BAR_WIDTH)
+        share = f"{_size(so_far_bytes)} of {_size(self._total_bytes)}"
+        row.add_row(Text(self._what), bar, Text(share))
+        self._live.update(row, refresh=True)

@@ -1,10 +1,10 @@
 """Choice: which model of this machine the crew uses, where it uses one."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from core.errors import NotOnThisMachine
+from core.errors import BadConfig, NotOnThisMachine
 from core.layers import nearest
 from core.local_models.catalogue import CATALOGUE, Listed
 from core.local_models.shelf import Shelf
@@ -28,16 +28,36 @@ def meant(env: Mapping[str, str]) -> str | None:
     """
     named = env.get("SWARM_MODEL", "").strip()
     kind, _, name = named.partition(":")
-    if named.endswith(ENDING):
-        return named
     if kind == EMBEDDED and name:
         return name
+    if named.endswith(ENDING):
+        return named
     if kind != EMBEDDED and any(env.get(variable, "").strip() for variable in _SERVERS):
         return None
     if named in CATALOGUE:
         return named
     here = Shelf.of_user(env).here() if named in ("", EMBEDDED) else []
     return here[0].name if here else None
+
+
+def with_crews_wish(env: Mapping[str, str], models: Iterable[str | None]) -> Mapping[str, str]:
+    """The environment of a crew whose agents name a model of this machine: one for all of them."""
+    named = {model for model in models if model is not None}
+    wished = {model for model in named if model.partition(":")[0] == EMBEDDED}
+    if not wished:
+        return env
+    if len(named) > 1:
+        raise BadConfig(
+            f"the crew names the models {', '.join(sorted(named))}; one model of this machine "
+            "serves a whole crew, so name that one and no other"
+        )
+    (model,) = wished
+    if model.endswith(ENDING):
+        raise BadConfig(
+            f"the crew names the file {quoted(model)}; a file is named with --model or "
+            "SWARM_MODEL only, so that no project chooses what is loaded"
+        )
+    return {**env, "SWARM_MODEL": model}
 
 
 def described(name: str) -> str:
