@@ -47,7 +47,7 @@ class Planner:
             nonlocal tries
             tries += 1
             last[:] = question.read(text)
-            wrong = complaints(last, already, self._limits)
+            wrong = [*complaints(last, already, self._limits), *question.doubts(last)]
             if wrong and tries <= self._limits.repair_turns:
                 raise BadReply("; ".join(wrong[:5]))
             return last

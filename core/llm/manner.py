@@ -1,7 +1,7 @@
 """Manner: how an agent puts its questions to a model, and reads what comes back."""
 
 from collections.abc import Callable, Sequence
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel
 
@@ -16,12 +16,18 @@ from core.llm.replies import AdviceReply, Answer, PlanReply, read_advice, read_a
 Readable_co = TypeVar("Readable_co", covariant=True)
 
 
+def _none(read: object) -> list[str]:
+    return []
+
+
 class Question(NamedTuple, Generic[Readable_co]):
     """What is asked, and how the reply is read."""
 
     messages: tuple[Said, ...]
     read: Callable[[str], Readable_co]
     schema: type[BaseModel] | None = None
+    doubts: Callable[[Any], list[str]] = _none
+    """What is worth another try, and good enough when that brings nothing better."""
 
 
 class Manner(Protocol):

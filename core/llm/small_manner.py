@@ -22,6 +22,7 @@ from core.llm.small_replies import (
     read_points,
     read_verdict,
     read_written,
+    too_few,
 )
 
 PLAN_RULE = (
@@ -55,7 +56,8 @@ class Small:
         if task.id != task.root:
             wanted += f"\nSplit only this part of it: {_words(task)}"
         messages.append(_user(_with_feedback(wanted, task)))
-        return Question(tuple(messages), lambda text: read_parts(text, _words(task)), PartsReply)
+        wish = _words(task)
+        return Question(tuple(messages), lambda text: read_parts(text, wish), PartsReply, too_few)
 
     def work(
         self, skills: str, task: Task, request: str, phase: Phase, material: Sequence[Part]

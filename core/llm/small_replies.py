@@ -78,6 +78,12 @@ def read_parts(text: str, request: str) -> list[NewTask]:
     ]
 
 
+def too_few(parts: Sequence[NewTask]) -> list[str]:
+    if len(parts) >= FEWEST_PARTS:
+        return []
+    return [f"some parts are the same: name {FEWEST_PARTS} or more that all differ"]
+
+
 def _different(parts: Sequence[PlannedPart]) -> list[PlannedPart]:
     kept: list[PlannedPart] = []
     for part in parts:

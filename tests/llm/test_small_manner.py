@@ -171,3 +171,14 @@ def test_a_rejection_always_says_what_to_mend() -> None:
     said = read_verdict('{"passed": false, "suggestions": []}', 3)
     assert said.opinion is Opinion.REJECTED
     assert said.suggestions
+
+
+def test_fewer_parts_than_wished_for_are_worth_another_try_and_good_enough_after_it() -> None:
+    question = SMALL.plan("", request(), REQUEST)
+    two = parts(*[("Ways to restore", "text")] * 2, ("What to keep", "list"))
+
+    plan = question.read(two)
+
+    assert len(plan) == 2
+    assert "name 3 or more" in question.doubts(plan)[0]
+    assert question.doubts([*plan, plan[0]]) == []
