@@ -28,7 +28,7 @@ demo: $(READY) ## one request from end to end, on a model of this machine (MODEL
 	@$(BIN)/python -m tests.support.demo $(MODEL)
 
 test: $(READY) ## run the tests; the small model for some of them is pulled once (93 MB)
-	-@$(BIN)/swarm models pull smollm2-135m 2>&1 | tail -n 1
+	@$(BIN)/swarm models pull smollm2-135m --json > /dev/null || true
 	$(BIN)/python -m pytest -n $(WORKERS)
 
 embedded: $(READY) ## what the model of this machine makes of the README's requests: half an hour

@@ -121,9 +121,12 @@ def read_points(text: str) -> Answer:
 _GREETING = re.compile(r"\A(sure|certainly|of course|okay|ok|absolutely|great)\b[^\n]*\n+", re.I)
 
 
+_ECHO = re.compile(r"^\W*(The whole text|Others write|Your part|Form)\s*:.*", re.S | re.M)
+
+
 def read_written(text: str, example: str) -> Answer:
-    """The part itself: without a greeting, and not the example it was shown."""
-    written = _GREETING.sub("", text.strip()).strip()
+    """The part itself: no greeting, no echo of our own words, and not the example it was shown."""
+    written = _ECHO.sub("", _GREETING.sub("", text.strip())).strip()
     if not written:
         raise BadReply("it is empty: write the part itself")
     if copied := _lines(written) & _lines(example):

@@ -118,6 +118,8 @@ def test_a_text_loses_its_greeting_and_may_not_be_the_example() -> None:
     example = "An image is a package of your program.\nIt starts the same way everywhere."
 
     assert read_written("Sure! Here it is:\n\nCopy it back.", example).text == "Copy it back."
+    echoed = "Copy it back.\n\nThe whole text: a guide\nYour part: How to restore"
+    assert read_written(echoed, example).text == "Copy it back."
     with pytest.raises(BadReply, match="copied from the example"):
         read_written(f"{example}\nAnd more.", example)
     with pytest.raises(BadReply, match="empty"):
