@@ -4,7 +4,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Container, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from core.agents.advisor import Advisor
 from core.agents.asking import Voice
@@ -20,8 +20,10 @@ from core.domain.outcome import Outcome, outcome
 from core.domain.plan import NewTask
 from core.domain.rules import Rules
 from core.domain.task import Kind, Task, TaskId
+from core.env_file import read_env_file
 from core.errors import EmptyRequest, StoreUnreachable
 from core.llm.client import LLM, Server
+from core.llm.fallbacks import Fallbacks
 from core.mailbox import Mailbox
 from core.orchestrator import Notice, Orchestrator
 from core.settings import FOLDER, Settings, find_project, load_settings
@@ -29,6 +31,10 @@ from core.skills import Skill, load_skills
 from core.store.sqlite import SqliteStore
 from core.store.sqlite_file import Synchronous
 from core.task_board import Roots, TaskBoard
+from core.trust import demand, is_trusted, named_in_config
+
+if TYPE_CHECKING:
+    from core.servers import Servers
 
 Own = TypeVar("Own", bound=Craft)
 EVENTS_A_PAGE = 500
@@ -52,7 +58,7 @@ class Swarm:
         self._crafts = Crafts()
         self._clock: Clock = store.clock
         self._llm: LLM | None = None
-        self._server: Server | None = None
+        self._servers: Servers | None = None
 
     @classmethod
     @asynccontextmanager
@@ -69,8 +75,8 @@ class Swarm:
 
         Without an `llm` the model server comes from the environment, when it is first needed.
         """
-        variables = os.environ if env is None else env
         project = find_project(Path(path))
+        variables = _with_env_file(project, os.environ if env is None else env)
         settings = load_settings(project, variables, options)
         store = await SqliteStore.open(
             _store_file(project),
@@ -81,8 +87,8 @@ class Swarm:
             swarm = cls(project, settings, store, variables)
             swarm._llm = llm
             yield swarm
-            if swarm._server is not None:
-                await swarm._server.llm.close()
+            if swarm._servers is not None:
+                await swarm._servers.close()
         finally:
             await store.close()
 
@@ -134,22 +140,29 @@ class Swarm:
         roles: Container[Role] = frozenset(Role),
     ) -> None:
         """Let the crew, or those in these roles, work until nothing is left without a person."""
-        server = await self.server()
+        members = [member for member in self.members if member.role in roles]
+        await self.reach_servers()
         crew = Orchestrator(self.board, self.mailbox, self.rules.limits, self._clock, notice)
         started(crew)
-        await crew.run(self._desks(server, roots, roles), roots)
+        await crew.run(self._desks(members, roots), roots)
 
-    async def server(self) -> Server:
-        """The model server, checked once."""
-        if self._server is None:
-            if self._llm is not None:
-                self._server = Server(self._llm, self._env.get("SWARM_MODEL", "") or "scripted")
-            else:
-                # Only who calls a model pays for loading its client: half a second.
-                from core.models import server_from
+    async def reach_servers(self) -> None:
+        """Every model server the crew needs, checked once."""
+        if self._llm is not None or self._servers is not None:
+            return
+        named = read_env_file(self.project).named(self._env) + named_in_config(self.project)
+        demand(self.project, named)
+        # Only who calls a model pays for loading its client: half a second.
+        from core.servers import Servers
 
-                self._server = await server_from(self._env, self.rules.limits, self._clock)
-        return self._server
+        env = self.settings.server.environment(self._env)
+        servers = Servers(env, self.rules.limits, self._clock)
+        try:
+            await servers.reach(self.members)
+        except BaseException:
+            await servers.close()
+            raise
+        self._servers = servers
 
     # Looking
 
@@ -187,19 +200,19 @@ class Swarm:
                     return
                 await ear.wait(self.rules.limits.heartbeat_seconds)
 
-    def _desks(self, server: Server, roots: Roots, roles: Container[Role]) -> list[Desk]:
-        """One for each of these roles."""
+    def _desks(self, members: Sequence[Member], roots: Roots) -> list[Desk]:
+        """One for each role."""
+        by_role: dict[Role, list[Member]] = {}
+        for member in members:
+            by_role.setdefault(member.role, []).append(member)
         return [
-            Desk([one.agent for one in members], self._source(role, members, server, roots))
-            for role in Role
-            if role in roles and (members := [one for one in self.members if one.role is role])
+            Desk([one.agent for one in alike], self._source(role, alike, roots))
+            for role, alike in by_role.items()
         ]
 
-    def _source(
-        self, role: Role, members: Sequence[Member], server: Server, roots: Roots
-    ) -> Source:
+    def _source(self, role: Role, members: Sequence[Member], roots: Roots) -> Source:
         board, rules = self.board, self.rules
-        voices = {member.name: self._voice(member, server) for member in members}
+        voices = {member.name: self._voice(member) for member in members}
         match role:
             case Role.PLANNER:
                 planners = {name: Planner(board, voice, rules) for name, voice in voices.items()}
@@ -214,12 +227,22 @@ class Swarm:
                 advisors = {name: Advisor(board, voice, rules) for name, voice in voices.items()}
                 return Letters(board, self.mailbox, advisors, roots)
 
-    def _voice(self, member: Member, server: Server) -> Voice:
+    def _server_of(self, member: Member) -> Server:
+        if self._llm is not None:
+            return Server(self._llm, member.model or self._env.get("SWARM_MODEL", "") or "scripted")
+        assert self._servers is not None, "the servers were reached"
+        llm, model = self._servers.of(member)
+        if member.fallback_models or member.timeout_seconds is not None:
+            llm = Fallbacks(llm, member.fallback_models, member.timeout_seconds)
+        return Server(llm, model)
+
+    def _voice(self, member: Member) -> Voice:
         limits = self.rules.limits
+        llm, model = self._server_of(member)
         return Voice(
             agent=member.name,
-            llm=server.llm,
-            model=member.model or server.model,
+            llm=llm,
+            model=model,
             skills="\n\n".join(self._skills[name].body.strip() for name in member.skills),
             temperature=member.temperature,
             max_output_tokens=member.max_output_tokens or limits.max_output_tokens,
@@ -234,6 +257,11 @@ def _rules(settings: Settings, members: Sequence[Member]) -> Rules:
         return settings.rules
     review = settings.review.model_copy(update={"advice": False})
     return settings.rules.model_copy(update={"review": review})
+
+
+def _with_env_file(project: Path, env: Mapping[str, str]) -> Mapping[str, str]:
+    file = read_env_file(project)
+    return file.environment(env, trusted=is_trusted(project)) if file.lines else env
 
 
 def _store_file(project: Path) -> Path:

@@ -164,6 +164,18 @@ class BadConfig(SwarmError):
     """A config file or setting can't be used; the sentence says where and how to mend it."""
 
 
+class NotTrusted(SwarmError):
+    """A project names servers, keys or commands that nobody on this machine has allowed."""
+
+    def __init__(self, named: list[str]) -> None:
+        more = f" and {len(named) - 1} more" if len(named) > 1 else ""
+        super().__init__(
+            f"this project is not trusted with what it names ({named[0]}{more}); "
+            "look at it, then allow it with: swarm trust"
+        )
+        self.named = named
+
+
 class StoreError(SwarmError):
     """The store can't do its work; what was committed before is safe."""
 

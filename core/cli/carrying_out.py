@@ -97,7 +97,7 @@ async def _begin(swarm: Swarm, asked: Asked, ways: Ways) -> tuple[Shift, Task]:
     text = asked.text
     if asked.follow is not None:
         text = with_earlier(text, await _root(swarm, asked.follow))
-    await swarm.server()
+    await swarm.reach_servers()
     cursor = await swarm.last_event()
     request = await swarm.add(text, tags=asked.tags)
     screen = screen_for(swarm.board, [request], json=ways.json, quiet=ways.quiet)
@@ -136,7 +136,7 @@ async def work(opening: Opening, ways: Ways) -> int:
         wanted = dict.fromkeys(root.id for root in still_open)
         finished = True
         if await swarm.board.busy():
-            await swarm.server()
+            await swarm.reach_servers()
             screen = screen_for(swarm.board, still_open, json=ways.json, quiet=ways.quiet)
             shift = Shift(swarm, screen, cursor=await swarm.last_event())
             finished = await shift.work()

@@ -21,6 +21,7 @@ from core.errors import (
     ModelError,
     ModelNotNamed,
     NoModel,
+    NotTrusted,
     StoreError,
     SwarmError,
     TaskNotFound,
@@ -56,7 +57,7 @@ def exit_code(error: SwarmError) -> int:
     match error:
         case TaskNotFound() | MailNotFound() | AmbiguousId():
             return NOT_FOUND
-        case StoreError() | BadConfig() | NoModel() | ModelNotNamed() | ModelError():
+        case StoreError() | BadConfig() | NoModel() | NotTrusted() | ModelNotNamed() | ModelError():
             return SETUP
         case IllegalTransition():
             return FAILURE
