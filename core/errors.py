@@ -90,10 +90,12 @@ class ModelError(SwarmError):
 class ModelOutage(ModelError):
     """The server can't be reached or is overloaded: nobody's fault, so no attempt is used."""
 
-    def __init__(self, server: str, why: str) -> None:
+    def __init__(self, server: str, why: str, again_in_seconds: float | None = None) -> None:
         super().__init__(f"the model server {server} does not answer ({why}); try again later")
         self.server = server
         self.why = why
+        self.again_in_seconds = again_in_seconds
+        """When it is worth a try again, where that is known."""
 
 
 class ModelRefused(ModelError):

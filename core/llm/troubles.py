@@ -97,7 +97,7 @@ def judged(
     if complaint.about_money or status == 402:
         return ModelRefused(server, why, MONEY_MEND)
     if status in TEMPORARY_STATUSES or status >= 500:
-        return Temporary(ModelOutage(server, why), retry_after_seconds)
+        return Temporary(ModelOutage(server, why), retry_after_seconds, busy=status == 429)
     if status < 400:
         return Temporary(ModelFailed(server, f"an error instead of a reply: {complaint.text}"))
     if status == 413 or complaint.about_context:
