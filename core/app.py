@@ -201,13 +201,13 @@ class Swarm:
                 await ear.wait(self.rules.limits.heartbeat_seconds)
 
     def _desks(self, members: Sequence[Member], roots: Roots) -> list[Desk]:
-        """One for each role."""
-        by_role: dict[Role, list[Member]] = {}
+        """One for each role, and for each server that agents of this role talk to."""
+        alike: dict[tuple[Role, str], list[Member]] = {}
         for member in members:
-            by_role.setdefault(member.role, []).append(member)
+            alike.setdefault((member.role, self._server_of(member).name), []).append(member)
         return [
-            Desk([one.agent for one in alike], self._source(role, alike, roots))
-            for role, alike in by_role.items()
+            Desk([one.agent for one in some], self._source(role, some, roots), server)
+            for (role, server), some in alike.items()
         ]
 
     def _source(self, role: Role, members: Sequence[Member], roots: Roots) -> Source:
@@ -231,14 +231,14 @@ class Swarm:
         if self._llm is not None:
             return Server(self._llm, member.model or self._env.get("SWARM_MODEL", "") or "scripted")
         assert self._servers is not None, "the servers were reached"
-        llm, model = self._servers.of(member)
+        llm, model, name = self._servers.of(member)
         if member.fallback_models or member.timeout_seconds is not None:
             llm = Fallbacks(llm, member.fallback_models, member.timeout_seconds)
-        return Server(llm, model)
+        return Server(llm, model, name)
 
     def _voice(self, member: Member) -> Voice:
         limits = self.rules.limits
-        llm, model = self._server_of(member)
+        llm, model, server = self._server_of(member)
         return Voice(
             agent=member.name,
             llm=llm,
@@ -247,6 +247,7 @@ class Swarm:
             temperature=member.temperature,
             max_output_tokens=member.max_output_tokens or limits.max_output_tokens,
             context_tokens=member.context_tokens or limits.context_tokens,
+            server=server,
         )
 
 

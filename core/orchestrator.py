@@ -9,6 +9,7 @@ import anyio
 from core.agents.desk import Desk
 from core.agents.hands import Hands
 from core.agents.job import LAST_WORDS_SECONDS
+from core.agents.outages import Outages
 from core.clock import Clock
 from core.domain.agent import Crew
 from core.domain.limits import Limits
@@ -21,8 +22,6 @@ GRACE_SECONDS = 10.0
 """How long running calls may go on after a first stop."""
 LOOK_SECONDS = 1.0
 """How often a crew with nothing to do looks whether others still work."""
-FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 60.0
-OUTAGE_SECONDS = 15 * 60.0
 
 Notice = Callable[[str], object]
 
@@ -41,17 +40,13 @@ class Orchestrator:
         self.hands = Hands(board, mailbox)
         self._board, self._mailbox, self._limits = board, mailbox, limits
         self._clock = clock
-        self._notice = notice
+        self._outages = Outages(clock, notice)
         self._desks: Sequence[Desk] = ()
         self._waits: set[anyio.CancelScope] = set()
         self._someone_rests = anyio.Event()
         self._stop_after: float | None = None
         self._at_once = anyio.Event()
         self._error: SwarmError | None = None
-        self._answered = False
-        self._out_since: float | None = None
-        self._paused_until = 0.0
-        self._pause_seconds = FIRST_PAUSE_SECONDS
 
     @property
     def stopping(self) -> bool:
@@ -126,28 +121,17 @@ class Orchestrator:
         if self._at_rest:
             self._someone_rests.set()
 
-    async def pause(self) -> None:
-        while not self.stopping and (left := self._paused_until - self._clock.now()) > 0:
+    async def pause(self, server: str) -> None:
+        while not self.stopping and (left := self._outages.pause_seconds(server)) > 0:
             await self.unless_stopped(partial(self._clock.sleep, left))
 
-    def answered(self) -> None:
-        self._answered = True
-        if self._out_since is not None:
-            self._out_since = None
-            self._pause_seconds = FIRST_PAUSE_SECONDS
-            self._notice("the model server answers again; work goes on")
+    def answered(self, server: str) -> None:
+        self._outages.answered(server)
 
-    async def outage(self, error: ModelOutage) -> None:
+    async def outage(self, server: str, error: ModelOutage) -> None:
         """Work rests and nobody's attempt is used; too long an outage ends the run."""
-        now = self._clock.now()
-        if not self._answered or now - (self._out_since or now) >= OUTAGE_SECONDS:
+        if not self._outages.began(server, error):
             self.refused(error)
-            return
-        self._out_since = self._out_since or now
-        if self._paused_until <= now:
-            self._paused_until = now + self._pause_seconds
-            self._notice(f"{error}; work pauses for {self._pause_seconds:.0f} s")
-            self._pause_seconds = min(self._pause_seconds * 2, LONGEST_PAUSE_SECONDS)
 
     def refused(self, error: SwarmError) -> None:
         """No call can succeed: everything stops, nothing is lost."""

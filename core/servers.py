@@ -46,9 +46,10 @@ class Servers:
         place = _place(member)
         if place is None:
             assert self._default is not None, "the crew's server was reached"
-            return Server(self._default.llm, member.model or self._default.model)
+            llm, model, name = self._default
+            return Server(llm, member.model or model, name)
         assert member.model is not None, "agents.yaml names a model beside each server"
-        return Server(self._clients[place], member.model)
+        return Server(self._clients[place], member.model, place.base_url)
 
     async def close(self) -> None:
         clients: list[LLM] = [*self._clients.values()]

@@ -35,6 +35,7 @@ class Voice(NamedTuple):
     temperature: float | None = None
     max_output_tokens: int = 4096
     context_tokens: int = 8192
+    server: str = ""
 
 
 class Subject(NamedTuple):
@@ -83,7 +84,7 @@ class Asking:
                 return found.text
         longest = max_output_tokens or min(voice.max_output_tokens, voice.context_tokens // 2)
         reply = await voice.llm.ask(
-            Call(voice.model, tuple(messages), schema, longest, voice.temperature)
+            Call(voice.model, tuple(messages), schema, longest, voice.temperature, task.root)
         )
         self.usage = reply.usage if self.usage is NO_USAGE else self.usage + reply.usage
         said = (task.id, task.root, label, voice.agent, reply.model or voice.model)

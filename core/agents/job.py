@@ -33,17 +33,17 @@ class Shift(Protocol):
 
     hands: Hands
 
-    def answered(self) -> None: ...
-    async def outage(self, error: ModelOutage) -> None: ...
+    def answered(self, server: str) -> None: ...
+    async def outage(self, server: str, error: ModelOutage) -> None: ...
     def refused(self, error: SwarmError) -> None: ...
 
 
-async def carry_out(job: Job, shift: Shift) -> None:
+async def carry_out(job: Job, shift: Shift, server: str) -> None:
     """Do it and tell the board; whatever goes wrong costs this piece of work one attempt."""
     try:
         with shift.hands.holding(job.held) as grip:
             report = await job.do()
-            shift.answered()
+            shift.answered(server)
             # The model has been paid: a stop must not lose its answer.
             grip.hand_in()
             await report()
@@ -58,7 +58,7 @@ async def carry_out(job: Job, shift: Shift) -> None:
         log.info("claim_lost", held=job.held.name, reason=str(lost))
     except ModelOutage as error:
         await _give_back(job, None)
-        await shift.outage(error)
+        await shift.outage(server, error)
     except ModelRefused as error:
         await _give_back(job, None)
         shift.refused(error)

@@ -66,3 +66,5 @@ class Server(NamedTuple):
     llm: LLM
     model: str
     """For agents that name none."""
+    name: str = ""
+    """Its address; what is out there stops nobody who talks to another one."""

@@ -40,6 +40,10 @@ class Gate:
         self._keeper: _Waiter | None = None
         """The waiter that looks at the clock for all."""
 
+    @property
+    def waiting(self) -> int:
+        return sum(map(len, self._lines.values()))
+
     async def enter(self, request: str, tokens: int) -> Start:
         """Wait for this call's turn; raises ModelOutage while the server is left alone."""
         now = self._clock.now()
@@ -106,10 +110,11 @@ class Gate:
 
     async def _until_called(self, waiter: _Waiter) -> None:
         seconds = self._seconds_to_wait()
-        if seconds and self._keeper in (None, waiter):
+        if seconds and self._keeper is None:
             self._keeper = waiter
             with anyio.CancelScope() as waiter.nap:
                 await self._clock.sleep(seconds)
+            self._keeper = None
             self._admit()
             return
         await waiter.called.wait()

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from core.domain.limits import Limits
 
 MINUTE = 60.0
-MARGIN_SECONDS = 0.6
+MARGIN_SECONDS = 0.9
 """Calls may reach the server closer to each other than they left here."""
+CLOSE = 0.95
+"""A refusal so near to what was allowed says little: perhaps the calls came a bit early."""
 FIRST_AT_ONCE = 8
 RAISE_SECONDS, LONGEST_RAISE_SECONDS = 60.0, 960.0
 """How long nothing may be refused before a little more is tried; doubled when that was too much."""
@@ -16,10 +18,12 @@ RAISE_SECONDS, LONGEST_RAISE_SECONDS = 60.0, 960.0
 class Start:
     """One call that was let through: it counts for a minute."""
 
-    __slots__ = ("at", "probe", "tokens")
+    __slots__ = ("at", "before", "probe", "tokens")
 
-    def __init__(self, at: float, tokens: int, *, probe: bool) -> None:
+    def __init__(self, at: float, tokens: int, before: int, *, probe: bool) -> None:
         self.at, self.tokens, self.probe = at, tokens, probe
+        self.before = before
+        """How many of its minute were there when it began, and the refused ones ever."""
 
 
 class Pace:
@@ -33,7 +37,7 @@ class Pace:
         self._most_a_minute = limits.requests_per_minute
         self._starts: deque[Start] = deque()
         self._tokens = 0
-        self._refused = False
+        self._refusals = 0
         self._raise_at = 0.0
         self._raise_seconds = RAISE_SECONDS
         self._raised_at: float | None = None
@@ -62,7 +66,7 @@ class Pace:
         return self._starts[-1].at
 
     def start(self, now: float, tokens: int, *, probe: bool = False) -> Start:
-        begun = Start(now, tokens, probe=probe)
+        begun = Start(now, tokens, len(self._starts) + self._refusals, probe=probe)
         self._starts.append(begun)
         self._tokens += tokens
         self.in_flight += 1
@@ -73,12 +77,12 @@ class Pace:
         if tokens is not None:
             self._tokens += tokens - start.tokens if self._still_counts(start) else 0
             start.tokens = tokens
-        if not self._refused:
+        if not self._refusals:
             # Nothing was refused yet: twice as many with every round of calls.
             self.at_once = min(self.at_once + 1, self._most_at_once)
         elif now >= self._raise_at:
             self.at_once = min(self.at_once + 1, self._most_at_once)
-            self.a_minute = min(self.a_minute + self.a_minute // 20 + 1, self._most_a_minute)
+            self.a_minute = min(self.a_minute + self.a_minute // 50 + 1, self._most_a_minute)
             self._raised_at = now
             self._raise_at = now + self._raise_seconds
 
@@ -90,14 +94,16 @@ class Pace:
         if wait_seconds is not None:
             self.held_until = max(self.held_until, now + wait_seconds)
         others = max(self.in_flight, 1)
-        if wait_seconds is not None and len(self._starts) > 2 * others:
-            self.a_minute = min(self.a_minute, len(self._starts))
-        else:
+        accepted = start.before - self._refusals
+        self._refusals += 1
+        if wait_seconds is None or accepted <= 2 * others:
             self.at_once = min(self.at_once, others)
-        if self._raised_at is not None and now - self._raised_at < MINUTE / 2:
+        elif accepted < self.a_minute:
+            close = accepted >= CLOSE * self.a_minute
+            self.a_minute = self.a_minute - 1 if close else accepted
+        if self._raised_at is not None and now - self._raised_at < MINUTE * 1.5:
             self._raise_seconds = min(self._raise_seconds * 2, LONGEST_RAISE_SECONDS)
         self._raised_at = None
-        self._refused = True
         self._raise_at = now + self._raise_seconds
 
     def hear(self, headers: Mapping[str, str]) -> None:

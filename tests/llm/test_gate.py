@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from random import Random
 
 import anyio
 import pytest
@@ -208,3 +209,23 @@ async def test_a_caller_that_gives_up_leaves_its_place(waits_for_time: bool) -> 
         await at.clock.advance(61)
 
         assert at.names == ["c"]
+
+
+async def test_nobody_is_forgotten_whatever_they_wait_for() -> None:
+    chance = Random(7)
+    async with door(max_parallel=3, requests_per_minute=5) as at:
+        for number in range(60):
+            await at.come(f"r{number % 4}")
+            if at.inside and chance.random() < 0.6:
+                _, start = at.inside.pop(0)
+                if chance.random() < 0.3:
+                    at.gate.leave_refused(start, chance.choice([None, 2.0, 9.0]))
+                else:
+                    at.gate.leave(start)
+            await at.clock.advance(chance.uniform(0, 8))
+        for _ in range(200):
+            while at.inside:
+                await at.answer()
+            await at.clock.advance(20)
+
+        assert not at.gate.waiting
