@@ -1,7 +1,7 @@
 """Builds every object from settings; Swarm, the library's face."""
 
 import os
-from collections.abc import AsyncIterator, Callable, Container, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,20 +10,23 @@ from core.agents.advisor import Advisor
 from core.agents.asking import Voice
 from core.agents.desk import Desk
 from core.agents.executor import Craft, Crafts, Executor
+from core.agents.paying import Till
 from core.agents.planner import Planner
 from core.agents.sources import Claims, Letters, Source
 from core.clock import Clock, SystemClock
 from core.crew import Member, load_crew
 from core.domain.agent import Role
 from core.domain.events import Event
-from core.domain.outcome import Outcome, outcome
+from core.domain.outcome import BUDGET_SPENT, Outcome, outcome
 from core.domain.plan import NewTask
 from core.domain.rules import Rules
 from core.domain.task import Kind, Task, TaskId
 from core.env_file import read_env_file
 from core.errors import EmptyRequest, StoreUnreachable
 from core.llm.client import LLM, Server
+from core.llm.estimates import Estimates
 from core.llm.fallbacks import Fallbacks
+from core.llm.prices import Prices
 from core.mailbox import Mailbox
 from core.orchestrator import Notice, Orchestrator
 from core.settings import FOLDER, Settings, find_project, load_settings
@@ -57,6 +60,8 @@ class Swarm:
         self._skills: dict[str, Skill] = load_skills(project)
         self._crafts = Crafts()
         self._clock: Clock = store.clock
+        self._prices = Prices(settings.budget.prices)
+        self._estimates = Estimates()
         self._llm: LLM | None = None
         self._servers: Servers | None = None
 
@@ -143,6 +148,7 @@ class Swarm:
         members = [member for member in self.members if member.role in roles]
         await self.reach_servers()
         crew = Orchestrator(self.board, self.mailbox, self.rules.limits, self._clock, notice)
+        crew.stops.answer = self._partial_answers(members)
         started(crew)
         await crew.run(self._desks(members, roots), roots)
 
@@ -168,7 +174,14 @@ class Swarm:
 
     async def outcome(self, task_id: TaskId) -> Outcome:
         task = await self.board.get(task_id)
-        return outcome(await self.board.family(task.root))
+        found = outcome(await self.board.family(task.root))
+        if found.exit_code() != BUDGET_SPENT:
+            return found
+        async with self.store.read() as reader:
+            partial = [one for one in await reader.answers(found.request) if one.partial]
+        if not partial:
+            return found
+        return found.model_copy(update={"answer": partial[-1].text, "partial": True})
 
     async def last_event(self) -> int:
         """The number of the newest event: what comes after it is new."""
@@ -199,6 +212,14 @@ class Swarm:
                 if not follow:
                     return
                 await ear.wait(self.rules.limits.heartbeat_seconds)
+
+    def _partial_answers(
+        self, members: Sequence[Member]
+    ) -> Callable[[Task], Awaitable[object]] | None:
+        for member in members:
+            if member.role is Role.PLANNER:
+                return Planner(self.board, self._voice(member), self.rules).answer_partially
+        return None
 
     def _desks(self, members: Sequence[Member], roots: Roots) -> list[Desk]:
         """One for each role, and for each server that agents of this role talk to."""
@@ -243,11 +264,13 @@ class Swarm:
             agent=member.name,
             llm=llm,
             model=model,
+            till=Till(self.board.charges, self._prices, self._estimates, server),
             skills="\n\n".join(self._skills[name].body.strip() for name in member.skills),
             temperature=member.temperature,
             max_output_tokens=member.max_output_tokens or limits.max_output_tokens,
-            context_tokens=member.context_tokens or limits.context_tokens,
-            server=server,
+            context_tokens=member.context_tokens
+            or self._prices.context_tokens(server, model)
+            or limits.context_tokens,
         )
 
 

@@ -5,15 +5,22 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 import anyio
+from anyio.abc import TaskGroup
 
 from core.agents.desk import Desk
 from core.agents.hands import Hands
 from core.agents.job import LAST_WORDS_SECONDS
-from core.agents.outages import Outages
+from core.agents.outages import EVERYBODY, Outages
+from core.agents.stops import Stops
 from core.clock import Clock
 from core.domain.agent import Crew
 from core.domain.limits import Limits
-from core.errors import ModelOutage, SwarmError
+from core.errors import (
+    BudgetSpent,
+    DayBudgetSpent,
+    ModelOutage,
+    SwarmError,
+)
 from core.flows.recovery import recover
 from core.mailbox import Mailbox
 from core.task_board import Roots, TaskBoard
@@ -40,7 +47,9 @@ class Orchestrator:
         self.hands = Hands(board, mailbox)
         self._board, self._mailbox, self._limits = board, mailbox, limits
         self._clock = clock
+        self.stops = Stops(board, clock, notice)
         self._outages = Outages(clock, notice)
+        self._group: TaskGroup | None = None
         self._desks: Sequence[Desk] = ()
         self._waits: set[anyio.CancelScope] = set()
         self._someone_rests = anyio.Event()
@@ -67,7 +76,8 @@ class Orchestrator:
         self._desks = desks
         try:
             await self._recover()
-            async with anyio.create_task_group() as group:
+            async with anyio.create_task_group() as self._group:
+                group = self._group
                 for number, desk in enumerate(desks):
                     group.start_soon(desk.serve, self, group, name=f"desk {number}")
                 group.start_soon(self._beat, name="heartbeat")
@@ -84,7 +94,7 @@ class Orchestrator:
 
     @property
     def _at_rest(self) -> bool:
-        return all(desk.rests for desk in self._desks)
+        return not self.stops.under_way and all(desk.rests for desk in self._desks)
 
     async def _until_at_rest(self, roots: Roots) -> None:
         while not self.stopping:
@@ -130,8 +140,13 @@ class Orchestrator:
 
     async def outage(self, server: str, error: ModelOutage) -> None:
         """Work rests and nobody's attempt is used; too long an outage ends the run."""
+        server = EVERYBODY if isinstance(error, DayBudgetSpent) else server
         if not self._outages.began(server, error):
             self.refused(error)
+
+    async def budget_spent(self, error: BudgetSpent) -> bool:
+        assert self._group is not None, "only who works can spend"
+        return await self.stops.begin(error, self._group)
 
     def refused(self, error: SwarmError) -> None:
         """No call can succeed: everything stops, nothing is lost."""

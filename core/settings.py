@@ -73,7 +73,7 @@ class Settings(BaseModel):
 
     @property
     def rules(self) -> Rules:
-        return Rules(limits=self.limits, review=self.review)
+        return Rules(limits=self.limits, review=self.review, budget=self.budget)
 
 
 def find_project(start: Path) -> Path:

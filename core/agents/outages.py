@@ -38,13 +38,17 @@ class Outages:
     def answered(self, server: str) -> None:
         state = self._states.setdefault(server, _State())
         state.answered = True
-        for one in (state, self._states.get(EVERYBODY)):
-            if one is not None and one.out_since is not None:
+        if state.out_since is None and len(self._states) == 1:
+            return
+        now = self._clock.now()
+        for name in {server, EVERYBODY}:
+            one = self._states.get(name)
+            # A call that was under way when all had to rest says nothing of the rest.
+            if one is not None and one.out_since is not None and one.paused_until <= now:
                 one.out_since = None
                 one.pause_seconds = FIRST_PAUSE_SECONDS
                 self._notice("the model server answers again; work goes on")
-        if len(self._states) > 1:
-            self._answered_at = self._clock.now()
+        self._answered_at = now
 
     def began(self, server: str, error: ModelOutage) -> bool:
         """Whether to wait for its end: not where it never answered, or was out for too long."""
@@ -52,7 +56,8 @@ class Outages:
         state = self._states.setdefault(server, _State())
         others_answer = now - self._answered_at < OUTAGE_SECONDS
         too_long = now - (state.out_since or now) >= OUTAGE_SECONDS and not others_answer
-        if not state.answered or too_long:
+        answered = state.answered or (server == EVERYBODY and self._anybody_answered)
+        if not answered or too_long:
             return False
         state.out_since = state.out_since or now
         if state.paused_until <= now:
@@ -61,3 +66,7 @@ class Outages:
             state.pause_seconds = min(state.pause_seconds * 2, LONGEST_PAUSE_SECONDS)
             self._notice(f"{error}; work pauses for {seconds:.0f} s")
         return True
+
+    @property
+    def _anybody_answered(self) -> bool:
+        return any(state.answered for state in self._states.values())

@@ -16,6 +16,8 @@ from rich.console import Console
 from core.errors import (
     AmbiguousId,
     BadConfig,
+    BudgetSpent,
+    DayBudgetSpent,
     IllegalTransition,
     MailNotFound,
     ModelError,
@@ -55,6 +57,8 @@ app = App(
 
 def exit_code(error: SwarmError) -> int:
     match error:
+        case BudgetSpent() | DayBudgetSpent():
+            return BUDGET
         case TaskNotFound() | MailNotFound() | AmbiguousId():
             return NOT_FOUND
         case StoreError() | BadConfig() | NoModel() | NotTrusted() | ModelNotNamed() | ModelError():

@@ -20,6 +20,7 @@ _NOTHING: dict[str, Any] = {
     "request": None,
     "status": None,
     "answer": None,
+    "partial": False,
     "failed": [],
     "needs_attention": [],
     "needs_you": [],

@@ -26,6 +26,9 @@ class Bill:
         self.unknown = 0
         """Tries that were sent and ended before the server said what it counted."""
 
+    async def renew(self) -> None:
+        """Before another try of a call of which one may have cost something."""
+
 
 class Call(NamedTuple):
     """One question to a model."""

@@ -109,6 +109,8 @@ class OpenAIClient:
         )
 
     async def _try(self, call: Call) -> Reply:
+        if call.bill is not None and (call.bill.tries or call.bill.unknown):
+            await call.bill.renew()
         start = await self.gate.enter(call.request, call.estimated_tokens)
         try:
             heard = await self._answer(call)
