@@ -16,13 +16,14 @@ from core.agents.sources import Claims, Letters, Source
 from core.clock import Clock, SystemClock
 from core.crew import Member, load_crew
 from core.domain.agent import Role
+from core.domain.budget import NO_BUDGET, Budget
 from core.domain.events import Event
 from core.domain.outcome import BUDGET_SPENT, Outcome, outcome
 from core.domain.plan import NewTask
 from core.domain.rules import Rules
 from core.domain.task import Kind, Task, TaskId
 from core.env_file import read_env_file
-from core.errors import EmptyRequest, StoreUnreachable
+from core.errors import EmptyRequest, PriceUnknown, StoreUnreachable
 from core.llm.client import LLM, Server
 from core.llm.estimates import Estimates
 from core.llm.fallbacks import Fallbacks
@@ -110,18 +111,25 @@ class Swarm:
 
         return register
 
-    async def add(self, text: str, *, tags: Sequence[str] = (), **fields: Any) -> Task:
+    async def add(
+        self, text: str, *, tags: Sequence[str] = (), budget: Budget = NO_BUDGET, **fields: Any
+    ) -> Task:
         """Queue a request; with kind="task" and the like, a single task."""
         if not text.strip():
             raise EmptyRequest
         title = text.strip().partition("\n")[0][:200]
         values = {"kind": Kind.REQUEST, **fields}
         new = NewTask(title=title, description=text.strip(), tags=tuple(tags), **values)
-        return await self.board.add(new)
+        task = await self.board.add(new)
+        if budget:
+            await self.board.charges.give(task.id, budget)
+        return task
 
-    async def run(self, text: str, *, tags: Sequence[str] = ()) -> Outcome:
+    async def run(
+        self, text: str, *, tags: Sequence[str] = (), budget: Budget = NO_BUDGET
+    ) -> Outcome:
         """Hand in a request and work until its answer is there, or until a person is needed."""
-        request = await self.add(text, tags=tags)
+        request = await self.add(text, tags=tags, budget=budget)
         await self.work(await self.with_dependencies(request))
         return await self.outcome(request.id)
 
@@ -169,6 +177,17 @@ class Swarm:
             await servers.close()
             raise
         self._servers = servers
+
+    def demand_prices(self, budget: Budget = NO_BUDGET) -> None:
+        """Refuse a budget in dollars where a model of the crew has no known price."""
+        rules = self.rules.budget
+        if self._servers is None or (budget.usd, rules.request_usd, rules.day_usd) == (None,) * 3:
+            return
+        for member in self.members:
+            _, model, server = self._server_of(member)
+            for name in (model, *member.fallback_models):
+                if not self._prices.knows(server, name):
+                    raise PriceUnknown(server, name)
 
     # Looking
 

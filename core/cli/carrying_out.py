@@ -21,6 +21,7 @@ from core.cli.reporting import print_answer, result_line, say, summary, worst
 from core.cli.screens import screen_for
 from core.cli.shift import Shift
 from core.domain.agent import Role
+from core.domain.budget import NO_BUDGET, Budget
 from core.domain.outcome import Outcome
 from core.domain.reply import Spent
 from core.domain.task import Task
@@ -46,6 +47,7 @@ class Asked:
     """Beginning of the id of an earlier request."""
     depends_on: Sequence[str] = ()
     """The same, of what has to be done before."""
+    budget: Budget = NO_BUDGET
 
 
 def opened(project: Path, model: str | None = None) -> Opening:
@@ -99,7 +101,8 @@ async def _begin(swarm: Swarm, asked: Asked, ways: Ways) -> tuple[Shift, Task]:
         text = with_earlier(text, await _root(swarm, asked.follow))
     await swarm.reach_servers()
     cursor = await swarm.last_event()
-    request = await swarm.add(text, tags=asked.tags)
+    swarm.demand_prices(asked.budget)
+    request = await swarm.add(text, tags=asked.tags, budget=asked.budget)
     screen = screen_for(swarm.board, [request], json=ways.json, quiet=ways.quiet)
     return Shift(swarm, screen, cursor=cursor), request
 
@@ -117,7 +120,8 @@ async def add(
 ) -> int:
     async with opening as swarm:
         needs = tuple([(await swarm.board.find(prefix)).id for prefix in asked.depends_on])
-        new = await swarm.add(asked.text, tags=asked.tags, depends_on=needs, **fields)
+        fields |= {"tags": asked.tags, "budget": asked.budget, "depends_on": needs}
+        new = await swarm.add(asked.text, **fields)
         if as_json:
             names = ("id", "kind", "title", "status", "complexity", "depends_on", "tags", "type")
             print(json.dumps({"v": 1, **{name: getattr(new, name) for name in names}}))

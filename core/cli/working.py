@@ -11,8 +11,19 @@ from core.cli import carrying_out
 from core.cli.answer_file import AnswerFile
 from core.cli.carrying_out import Asked, Ways, opened
 from core.cli.command import app
-from core.cli.options import HERE, Json, Model, Project, Quiet, Strict, Tags
-from core.cli.reading import request_text
+from core.cli.options import (
+    HERE,
+    BudgetTokens,
+    BudgetUsd,
+    Json,
+    Model,
+    Project,
+    Quiet,
+    Strict,
+    Tags,
+    budget,
+)
+from core.cli.reading import BadInput, request_text
 from core.domain.task import Complexity, Kind
 
 Words = Annotated[str, Parameter(help="The request, in words; - reads it from stdin.")]
@@ -64,6 +75,7 @@ Examples:
   swarm run -f brief.md --attach notes.txt -o answer.md
   swarm run --plan "Write a handbook for new colleagues"
   swarm run --follow 4k2m "Now as a table"
+  swarm run --budget-tokens 200000 "Write a handbook for new colleagues"
 """
 
 
@@ -77,6 +89,8 @@ def run(
     plan: OnlyPlan = False,
     tag: Tags = None,
     model: Model = None,
+    budget_tokens: BudgetTokens = None,
+    budget_usd: BudgetUsd = None,
     strict: Strict = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -85,8 +99,9 @@ def run(
     """Hand in a request and wait for its answer."""
     text = request_text(words, file, attach or ())
     ways = Ways(json, quiet, strict, AnswerFile(output) if output else None)
+    asked = Asked(text, tag or (), follow, budget=budget(budget_tokens, budget_usd))
     work = carrying_out.plan if plan else carrying_out.run
-    return anyio.run(partial(work, opened(project, model), Asked(text, tag or (), follow), ways))
+    return anyio.run(partial(work, opened(project, model), asked, ways))
 
 
 _ADD_EXAMPLES = """\
@@ -109,6 +124,8 @@ def add(
     depends_on: DependsOn = None,
     tag: Tags = None,
     type_: TypeOfTask = "answer",
+    budget_tokens: BudgetTokens = None,
+    budget_usd: BudgetUsd = None,
     json: Json = False,
     project: Project = HERE,
 ) -> int:
@@ -121,7 +138,10 @@ def add(
         fields |= {"kind": Kind.TASK, "complexity": complexity, "auto_review": auto_review}
         fields["max_cycles"] = max_cycles
     text = request_text(words, file, attach or ())
-    asked = Asked(text, tag or (), depends_on=depends_on or ())
+    limit = budget(budget_tokens, budget_usd)
+    if limit and "kind" in fields:
+        raise BadInput("only a request has a budget; leave out --task, or the budget")
+    asked = Asked(text, tag or (), depends_on=depends_on or (), budget=limit)
     return anyio.run(partial(carrying_out.add, opened(project), asked, fields, json))
 
 

@@ -73,6 +73,9 @@ class Budget(NamedTuple):
         return " and ".join(tokens + usd) or "no bound"
 
 
+NO_BUDGET = Budget()
+
+
 class ChargeState(StrEnum):
     OPEN = "open"
     """Reserved; the call is under way, or its process died in the middle of it."""
