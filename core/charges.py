@@ -55,13 +55,16 @@ class Charges:
             return await self._budget(reader, root)
 
     async def has_room(self, root: TaskId) -> bool:
-        """Something is left of its budget, or it has none."""
+        """One more call as large as the largest so far fits into its budget."""
         async with self._store.read() as reader:
             budget = await self._budget(reader, root)
-            spent = await reader.spent(root)
-        used = spent.input_tokens + spent.output_tokens + spent.estimated_tokens
-        usd = (spent.cost_usd or 0) + spent.estimated_usd
-        return budget.without_reserve().fits(used + 1, usd)
+            spent, charges = await reader.spent(root), await reader.charges(root)
+        tokens = max((one.estimated_tokens for one in charges), default=1)
+        usd = max((one.estimated_usd or 0.0 for one in charges), default=0.0)
+        return budget.without_reserve().fits(
+            spent.input_tokens + spent.output_tokens + spent.estimated_tokens + tokens,
+            (spent.cost_usd or 0.0) + spent.estimated_usd + usd,
+        )
 
     async def of(self, root: TaskId) -> list[Charge]:
         async with self._store.read() as reader:
