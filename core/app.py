@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import anyio
+
 from core.agents.advisor import Advisor
 from core.agents.asking import Voice
 from core.agents.desk import Desk
@@ -23,13 +25,16 @@ from core.domain.plan import NewTask
 from core.domain.rules import Rules
 from core.domain.task import Kind, Task, TaskId
 from core.env_file import read_env_file
-from core.errors import EmptyRequest, PriceUnknown, StoreUnreachable
+from core.errors import BadConfig, EmptyRequest, PriceUnknown, StoreUnreachable
 from core.llm.client import LLM, Server
 from core.llm.estimates import Estimates
 from core.llm.fallbacks import Fallbacks
 from core.llm.prices import Prices
+from core.llm.recording import Recorded, Recording, secrets_in
+from core.llm.replaying import Replay
 from core.mailbox import Mailbox
 from core.orchestrator import Notice, Orchestrator
+from core.recorded_run import RecordedRun, recorded_run, without_servers
 from core.settings import FOLDER, Settings, find_project, load_settings
 from core.skills import Skill, load_skills
 from core.store.sqlite import SqliteStore
@@ -42,28 +47,35 @@ if TYPE_CHECKING:
 
 Own = TypeVar("Own", bound=Craft)
 EVENTS_A_PAGE = 500
+CLOSE_SECONDS = 1.0
 
 
 class Swarm:
     """A project's board, and the crew that works on it."""
 
     def __init__(
-        self, project: Path, settings: Settings, store: SqliteStore, env: Mapping[str, str]
+        self,
+        project: Path,
+        settings: Settings,
+        store: SqliteStore,
+        env: Mapping[str, str],
+        run: RecordedRun | None = None,
     ) -> None:
         self.project = project
         self.settings = settings
-        self.members = load_crew(project, advice=settings.review.advice)
+        self.members = run.members if run else load_crew(project, advice=settings.review.advice)
         self.rules = _rules(settings, self.members)
         self.board = TaskBoard(store, self.rules)
         self.mailbox = Mailbox(store, self.rules.limits)
         self.store = store
         self._env = env
-        self._skills: dict[str, Skill] = load_skills(project)
+        self._skills = run.skills if run else _bodies(load_skills(project))
         self._crafts = Crafts()
         self._clock: Clock = store.clock
         self._prices = Prices(settings.budget.prices)
         self._estimates = Estimates()
         self._llm: LLM | None = None
+        self._recording: Recording | None = None
         self._servers: Servers | None = None
 
     @classmethod
@@ -83,18 +95,21 @@ class Swarm:
         """
         project = find_project(Path(path))
         variables = _with_env_file(project, os.environ if env is None else env)
-        settings = load_settings(project, variables, options)
+        run = recorded_run(llm.head) if isinstance(llm, Replay) else None
+        settings = run.settings if run else load_settings(project, variables, options)
         store = await SqliteStore.open(
             _store_file(project),
             clock=clock or SystemClock(),
             synchronous=Synchronous(settings.store.synchronous),
         )
         try:
-            swarm = cls(project, settings, store, variables)
+            swarm = cls(project, settings, store, variables, run)
             swarm._llm = llm
-            yield swarm
-            if swarm._servers is not None:
-                await swarm._servers.close()
+            try:
+                yield swarm
+            finally:
+                with anyio.move_on_after(CLOSE_SECONDS, shield=True):
+                    await swarm._hang_up()
         finally:
             await store.close()
 
@@ -189,6 +204,20 @@ class Swarm:
                 if not self._prices.knows(server, name):
                     raise PriceUnknown(server, name)
 
+    async def record(self, path: Path, text: str, tags: Sequence[str], budget: Budget) -> None:
+        """Keep every exchange of this run in a new file; no key gets into it."""
+        await self.reach_servers()
+        models = {member.name: self._server_of(member).model for member in self.members}
+        members = without_servers(self.members, models)
+        run = RecordedRun(text, tuple(tags), budget, self.settings, members, self._skills)
+        try:
+            file = path.open("x", encoding="utf-8")
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            raise BadConfig(f"{path}: can't be written ({why}); name a new file") from error
+        self._recording = Recording(file, secrets_in(self._env))
+        self._recording.head(run.head())
+
     # Looking
 
     async def outcome(self, task_id: TaskId) -> Outcome:
@@ -232,6 +261,12 @@ class Swarm:
                     return
                 await ear.wait(self.rules.limits.heartbeat_seconds)
 
+    async def _hang_up(self) -> None:
+        if self._recording is not None:
+            self._recording.close()
+        if self._servers is not None:
+            await self._servers.close()
+
     def _partial_answers(
         self, members: Sequence[Member]
     ) -> Callable[[Task], Awaitable[object]] | None:
@@ -268,6 +303,12 @@ class Swarm:
                 return Letters(board, self.mailbox, advisors, roots)
 
     def _server_of(self, member: Member) -> Server:
+        server = self._own_server_of(member)
+        if self._recording is None:
+            return server
+        return server._replace(llm=Recorded(server.llm, self._recording))
+
+    def _own_server_of(self, member: Member) -> Server:
         if self._llm is not None:
             return Server(self._llm, member.model or self._env.get("SWARM_MODEL", "") or "scripted")
         assert self._servers is not None, "the servers were reached"
@@ -284,7 +325,7 @@ class Swarm:
             llm=llm,
             model=model,
             till=Till(self.board.charges, self._prices, self._estimates, server),
-            skills="\n\n".join(self._skills[name].body.strip() for name in member.skills),
+            skills="\n\n".join(self._skills[name].strip() for name in member.skills),
             temperature=member.temperature,
             max_output_tokens=member.max_output_tokens or limits.max_output_tokens,
             context_tokens=member.context_tokens
@@ -300,6 +341,10 @@ def _rules(settings: Settings, members: Sequence[Member]) -> Rules:
         return settings.rules
     review = settings.review.model_copy(update={"advice": False})
     return settings.rules.model_copy(update={"review": review})
+
+
+def _bodies(skills: Mapping[str, Skill]) -> dict[str, str]:
+    return {name: skill.body for name, skill in skills.items()}
 
 
 def _with_env_file(project: Path, env: Mapping[str, str]) -> Mapping[str, str]:

@@ -146,6 +146,19 @@ class PriceUnknown(ModelRefused):
         self.mend = "name it under budget.prices"
 
 
+class ReplayDeparted(ModelRefused):
+    """What is asked now was not asked when the run was recorded."""
+
+    def __init__(self, call: int, difference: str) -> None:
+        SwarmError.__init__(
+            self, f"the replay departs from the recording at call {call}: {difference}"
+        )
+        self.server = "(recorded)"
+        self.why = difference
+        self.mend = ""
+        self.call = call
+
+
 class ContextTooLong(ModelError):
     """A prompt does not fit what the model reads at once."""
 

@@ -25,6 +25,8 @@ from core.domain.budget import NO_BUDGET, Budget
 from core.domain.outcome import Outcome
 from core.domain.reply import Spent
 from core.domain.task import Task
+from core.llm.replaying import read_replay
+from core.recorded_run import recorded_run
 
 Opening = AbstractAsyncContextManager[Swarm]
 
@@ -48,6 +50,8 @@ class Asked:
     depends_on: Sequence[str] = ()
     """The same, of what has to be done before."""
     budget: Budget = NO_BUDGET
+    record: Path | None = None
+    """A file for every exchange with a model."""
 
 
 def opened(project: Path, model: str | None = None) -> Opening:
@@ -66,6 +70,18 @@ async def run(opening: Opening, asked: Asked, ways: Ways) -> int:
         code = INTERRUPTED if code is None else code
         await _tell(swarm, [outcome], code, ways, time.monotonic() - began)
         return code
+
+
+async def replay(file: Path, project: Path, ways: Ways) -> int:
+    """The recorded request once more, by a crew set up as it was."""
+    found = read_replay(file)
+    again = recorded_run(found.head)
+    opening = Swarm.open(project, llm=found)
+    asked = Asked(again.request, again.tags, budget=again.budget)
+    code = await run(opening, asked, ways)
+    if found.unused:
+        _hint(ways, f"{found.unused} of the recorded calls were not made this time")
+    return code
 
 
 async def plan(opening: Opening, asked: Asked, ways: Ways) -> int:
@@ -102,6 +118,8 @@ async def _begin(swarm: Swarm, asked: Asked, ways: Ways) -> tuple[Shift, Task]:
     await swarm.reach_servers()
     cursor = await swarm.last_event()
     swarm.demand_prices(asked.budget)
+    if asked.record is not None:
+        await swarm.record(asked.record, text, asked.tags, asked.budget)
     request = await swarm.add(text, tags=asked.tags, budget=asked.budget)
     screen = screen_for(swarm.board, [request], json=ways.json, quiet=ways.quiet)
     return Shift(swarm, screen, cursor=cursor), request

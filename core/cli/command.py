@@ -24,6 +24,7 @@ from core.errors import (
     ModelNotNamed,
     NoModel,
     NotTrusted,
+    ReplayDeparted,
     StoreError,
     SwarmError,
     TaskNotFound,
@@ -59,12 +60,12 @@ def exit_code(error: SwarmError) -> int:
     match error:
         case BudgetSpent() | DayBudgetSpent():
             return BUDGET
+        case IllegalTransition() | ReplayDeparted():
+            return FAILURE
         case TaskNotFound() | MailNotFound() | AmbiguousId():
             return NOT_FOUND
         case StoreError() | BadConfig() | NoModel() | NotTrusted() | ModelNotNamed() | ModelError():
             return SETUP
-        case IllegalTransition():
-            return FAILURE
         case _:
             return USAGE
 

@@ -68,6 +68,14 @@ TypeOfTask = Annotated[
 ]
 
 
+Record = Annotated[
+    Path | None,
+    Parameter(name="--record", help="A new file for every exchange of the run; no key gets in."),
+]
+Replay = Annotated[
+    Path | None, Parameter(name="--replay", help="Run a recording again, without any server.")
+]
+
 _RUN_EXAMPLES = """\
 Examples:
   swarm run "Compare SQLite and PostgreSQL for a small shop"
@@ -75,6 +83,7 @@ Examples:
   swarm run -f brief.md --attach notes.txt -o answer.md
   swarm run --plan "Write a handbook for new colleagues"
   swarm run --follow 4k2m "Now as a table"
+  swarm run --record run.jsonl "Compare two caches"; swarm run --replay run.jsonl
   swarm run --budget-tokens 200000 "Write a handbook for new colleagues"
 """
 
@@ -91,15 +100,21 @@ def run(
     model: Model = None,
     budget_tokens: BudgetTokens = None,
     budget_usd: BudgetUsd = None,
+    record: Record = None,
+    replay: Replay = None,
     strict: Strict = False,
     json: Json = False,
     quiet: Quiet = False,
     project: Project = HERE,
 ) -> int:
     """Hand in a request and wait for its answer."""
-    text = request_text(words, file, attach or ())
     ways = Ways(json, quiet, strict, AnswerFile(output) if output else None)
-    asked = Asked(text, tag or (), follow, budget=budget(budget_tokens, budget_usd))
+    if replay is not None:
+        if words or file or record:
+            raise BadInput("a replay brings its own request; leave out the words and --record")
+        return anyio.run(carrying_out.replay, replay, Path(project), ways)
+    text = request_text(words, file, attach or ())
+    asked = Asked(text, tag or (), follow, budget=budget(budget_tokens, budget_usd), record=record)
     work = carrying_out.plan if plan else carrying_out.run
     return anyio.run(partial(work, opened(project, model), asked, ways))
 
