@@ -11,6 +11,7 @@ import anyio
 from core import Swarm
 from core.domain.task import COMPLETED
 from tests.support.brain import Brain, planned, title_of
+from tests.support.clock import HurriedClock
 from tests.support.openai_server import Answer, OpenAIServer, refused
 
 MINUTE = 2.0
@@ -21,16 +22,6 @@ LARGE, SMALL = 180, 10
 CREW = (
     "agents:\n  planner: {role: planner}\n  executor: {role: executor, count: 200}\nadvice: off\n"
 )
-
-
-class QuickTime:
-    """A minute of the crew passes as fast as one of the server."""
-
-    def now(self) -> float:
-        return time.time() * 60 / MINUTE
-
-    async def sleep(self, seconds: float) -> None:
-        await anyio.sleep(seconds * MINUTE / 60)
 
 
 class FullServer:
@@ -75,7 +66,9 @@ async def test_what_a_full_server_allows_is_used_without_a_storm_and_nobody_star
     with anyio.fail_after(60):
         async with full.server.running() as server:
             env = {"OPENAI_BASE_URL": server.url}
-            async with Swarm.open(tmp_path, options=options, env=env, clock=QuickTime()) as swarm:
+            async with Swarm.open(
+                tmp_path, options=options, env=env, clock=HurriedClock(60 / MINUTE)
+            ) as swarm:
                 large, small = await swarm.add("Do much"), await swarm.add("Do little")
                 await swarm.work()
 

@@ -17,7 +17,7 @@ from core.domain.budget import Budget, Charge, ChargeState
 from core.domain.task import COMPLETED, PENDING
 from core.errors import DayBudgetSpent, IllegalTransition, PriceUnknown
 from tests.support.brain import Brain, planned, role_of
-from tests.support.clock import VirtualClock
+from tests.support.clock import HurriedClock, VirtualClock
 from tests.support.openai_server import Answer, OpenAIServer
 
 USAGE = {"prompt_tokens": 300, "completion_tokens": 100}
@@ -86,22 +86,12 @@ async def test_failed_tries_are_paid_for_and_counted(tmp_path: Path) -> None:
     def talk(asked: dict[str, Any]) -> Answer:
         return left.pop() if left else brain(asked)
 
-    async with spending(tmp_path, talk, clock=VirtualClockThatRuns()) as (swarm, server):
+    async with spending(tmp_path, talk, clock=HurriedClock(100)) as (swarm, server):
         outcome = await swarm.run("Do it")
 
         assert outcome.exit_code() == 0
         assert server.counted == [1200, 400]
         assert len(await charges(swarm, outcome.request)) == 4
-
-
-class VirtualClockThatRuns(VirtualClock):
-    """Nobody waits for a retry."""
-
-    async def sleep(self, seconds: float) -> None:
-        if seconds > 20:
-            await anyio.sleep_forever()
-        self.jump(seconds)
-        await anyio.lowlevel.checkpoint()
 
 
 async def test_a_request_stops_at_its_budget_with_a_partial_answer(tmp_path: Path) -> None:
