@@ -16,7 +16,8 @@ from core.crew import Member, load_crew
 from core.domain.limits import Limits
 from core.domain.message import MailStatus
 from core.domain.task import Task
-from core.errors import BadConfig, NoModel, StoreError, SwarmError
+from core.env_file import read_env_file
+from core.errors import BadConfig, NoModel, NotTrusted, StoreError, SwarmError
 from core.invariants import check
 from core.llm.client import Call, Said
 from core.process import surely_dead
@@ -24,6 +25,7 @@ from core.settings import FOLDER, Settings, find_project, load_settings
 from core.skills import load_skills
 from core.store.sqlite import SqliteStore
 from core.store.sqlite_file import translated
+from core.trust import demand, is_trusted, named_in_config
 from core.yaml_files import quoted
 
 OLDEST_PYTHON = (3, 11)
@@ -71,13 +73,23 @@ async def examine(
         yield Finding(check="project", level=Level.MEND, text=str(error))
         return
     yield _folder(project)
+    env_file = read_env_file(project)
+    env = env_file.environment(env, trusted=is_trusted(project))
     files = _files(project, env)
     for finding in files.findings:
         yield finding
     async for finding in _store(project, files.settings):
         yield finding
+    try:
+        demand(project, env_file.named(env) + named_in_config(project))
+    except (NotTrusted, BadConfig) as error:
+        yield Finding(check="trust", level=Level.MEND, text=str(error))
+        offline = True
+    env = files.settings.server.environment(env)
     yield _key(env)
     async for finding in _server(env, files, offline=offline):
+        yield finding
+    for finding in [] if offline else await _own_servers(env, files):
         yield finding
 
 
@@ -226,7 +238,7 @@ async def _server(
     env: Mapping[str, str], files: _Files, *, offline: bool
 ) -> AsyncIterator[Finding]:
     if offline or _key(env).level is Level.MEND:
-        why = "left out (--offline)" if offline else "nothing says which server"
+        why = "left out" if offline else "nothing says which server"
         yield Finding(check="server", level=Level.SKIPPED, text=why)
         yield Finding(check="model", level=Level.SKIPPED, text=why)
         return
@@ -263,6 +275,24 @@ async def _reach(env: Mapping[str, str], limits: Limits) -> tuple[str, list[str]
         return client.server, await client.models()
     finally:
         await client.close()
+
+
+async def _own_servers(env: Mapping[str, str], files: _Files) -> list[Finding]:
+    """Those that agents name for themselves."""
+    from core.servers import Servers
+
+    findings = []
+    for member in {one.base_url: one for one in files.members if one.base_url}.values():
+        servers = Servers(env, files.settings.limits, SystemClock())
+        try:
+            await servers.reach([member])
+            text = f"{member.base_url} of '{member.name}' answers"
+            findings.append(Finding(check="server", level=Level.OK, text=text))
+        except SwarmError as error:
+            findings.append(Finding(check="server", level=Level.MEND, text=str(error)))
+        finally:
+            await servers.close()
+    return findings
 
 
 async def _ask(env: Mapping[str, str], limits: Limits) -> Finding:

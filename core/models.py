@@ -23,7 +23,7 @@ async def server_from(env: Mapping[str, str], limits: Limits, clock: Clock) -> S
     client = client_from(env, limits, clock)
     try:
         await client.check()
-        return Server(client, await _model(client, env))
+        return Server(client, await _model(client, env), client.server)
     except BaseException:
         await client.close()
         raise

@@ -123,7 +123,12 @@ class People:
             keep = self._recorder.consequences(tx)
             before = await tx.task(task_id)
             if place_of(before) is Place.BLOCKED_BUDGET:
-                allow(before, Step.RETRY, when=budget_raised, why="raise its budget first")
+                allow(
+                    before,
+                    Step.RETRY,
+                    when=budget_raised,
+                    why="raise its budget first",
+                )
             await self._retry(tx, keep, before)
             await keep.follow()
             return await tx.task(task_id)

@@ -1,5 +1,6 @@
 """Replies: every word a model said, kept before it is used."""
 
+from core.charges import Settlement, book
 from core.domain.reply import KeptReply, Spent
 from core.domain.task import TaskId
 from core.store.protocol import Store
@@ -9,9 +10,11 @@ class Replies:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def keep(self, reply: KeptReply) -> None:
+    async def keep(self, reply: KeptReply, settlement: Settlement) -> None:
+        """Together with what its call cost."""
         async with self._store.transaction() as tx:
             tx.add_reply(reply._replace(ts=tx.now))
+            book(tx, settlement)
 
     async def kept(self, task_id: TaskId, key: str) -> KeptReply | None:
         """The reply to this very question, if one was paid for and not discarded."""

@@ -6,6 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 from core.bell import EVENTS, Ear, Watch
+from core.charges import Charges
 from core.consequences import (
     Listener,
     below,
@@ -93,6 +94,7 @@ class TaskBoard:
         self.people = People(self._recorder)
         self._recovery = Recovery(self._recorder)
         self.replies = Replies(store)
+        self.charges = Charges(store, self._rules.budget)
         self._process = process or str(this_process())
         self._chance = chance or random.Random()
         self._words: dict[TaskId, str] = {}

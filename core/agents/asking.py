@@ -7,10 +7,11 @@ from typing import NamedTuple, TypeVar
 from pydantic import BaseModel
 from pydantic_core import to_json
 
+from core.agents.paying import Paid, Till, new_charge, size_of
 from core.domain.limits import Limits
 from core.domain.reply import KeptReply
 from core.domain.task import NO_USAGE, AgentName, Task, Usage
-from core.errors import BadReply, UnreadableReply
+from core.errors import BadReply, ContextOverflow, ContextTooLong, UnreadableReply
 from core.llm import prompts
 from core.llm.client import LLM, Call, Said
 from core.replies import Replies
@@ -31,6 +32,7 @@ class Voice(NamedTuple):
     agent: AgentName
     llm: LLM
     model: str
+    till: Till
     skills: str = ""
     temperature: float | None = None
     max_output_tokens: int = 4096
@@ -62,9 +64,18 @@ class Asking:
     @property
     def room_tokens(self) -> int:
         """What a prompt may take of the model's context."""
+        context = self.context_tokens
+        return max(context - min(self.voice.max_output_tokens, context // 2), 256)
+
+    @property
+    def context_tokens(self) -> int:
         voice = self.voice
-        reply = min(voice.max_output_tokens, voice.context_tokens // 2)
-        return max(voice.context_tokens - reply, 256)
+        return voice.till.estimates.context(voice.model, voice.context_tokens)
+
+    def tokens(self, text: str) -> int:
+        """About how many this model will count."""
+        size = len(text.encode(errors="replace"))
+        return self.voice.till.estimates.tokens(self.voice.model, size)
 
     async def ask(
         self,
@@ -81,14 +92,28 @@ class Asking:
             if found is not None:
                 self.usage += found.usage
                 return found.text
-        longest = max_output_tokens or min(voice.max_output_tokens, voice.context_tokens // 2)
-        reply = await voice.llm.ask(
-            Call(voice.model, tuple(messages), schema, longest, voice.temperature)
-        )
-        self.usage = reply.usage if self.usage is NO_USAGE else self.usage + reply.usage
+        longest = max_output_tokens or min(voice.max_output_tokens, self.context_tokens // 2)
+        call = Call(voice.model, tuple(messages), schema, longest, voice.temperature, task.root)
+        reply, usage, settlement = await self._paid(call)
+        self.usage = usage if self.usage is NO_USAGE else self.usage + usage
         said = (task.id, task.root, label, voice.agent, reply.model or voice.model)
-        await self._replies.keep(KeptReply(*said, key, prompt, reply.text, reply.usage))
+        kept = KeptReply(*said, key, prompt, reply.text, usage)
+        await self._replies.keep(kept, settlement)
         return reply.text
+
+    async def _paid(self, call: Call) -> Paid:
+        """A prompt that is too long is not sent: a server might cut it without a word."""
+        voice, (task, label, _, _) = self.voice, self._subject
+        till, size = voice.till, size_of(call)
+        tokens, room = till.estimates.tokens(voice.model, size), self.context_tokens
+        if tokens > room:
+            raise ContextTooLong(voice.model, tokens, room)
+        charge = new_charge(task, voice.agent, label, voice.model)
+        try:
+            return await till.ask(voice.llm, call, charge)
+        except ContextOverflow as error:
+            till.estimates.overflowed(voice.model, error.limit or tokens * 3 // 4)
+            raise
 
     async def ask_for(
         self,

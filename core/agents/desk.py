@@ -1,4 +1,4 @@
-"""Desk: where the agents of one role wait; one look finds work for all who are idle."""
+"""Desk: where the agents of a role wait; one look finds work for all who are idle."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import islice
@@ -28,8 +28,8 @@ class Crew(Shift, Protocol):
         """Wait so long at most."""
         ...
 
-    async def pause(self) -> None:
-        """Wait while the model's server is out."""
+    async def pause(self, server: str) -> None:
+        """Wait while this model server is out."""
         ...
 
     def rested(self) -> None:
@@ -38,8 +38,10 @@ class Crew(Shift, Protocol):
 
 
 class Desk:
-    def __init__(self, agents: Sequence[Agent], source: Source) -> None:
+    def __init__(self, agents: Sequence[Agent], source: Source, server: str = "") -> None:
         self.agents = tuple(agents)
+        self.server = server
+        """Where their calls go; their work rests while that is out."""
         self.idle = {agent.name: agent for agent in agents}
         """Who has nothing to do, the longest first."""
         self._source = source
@@ -58,7 +60,7 @@ class Desk:
         """Find, and let it be done in this group, until the crew stops."""
         with self._source.watch(self.agents, self._call):
             while True:
-                await crew.pause()
+                await crew.pause(self.server)
                 if crew.stopping:
                     return
                 if anyio.current_time() >= self._look_again:
@@ -108,7 +110,7 @@ class Desk:
 
     async def _carry_out(self, agent: Agent, job: Job, crew: Crew) -> None:
         try:
-            await carry_out(job, crew)
+            await carry_out(job, crew, self.server)
         finally:
             self.idle[agent.name] = agent
             if self._more or agent.name in self._called:

@@ -10,7 +10,7 @@ import structlog
 from core.agents.hands import Hands, Held
 from core.agents.report import Report
 from core.domain.task import AgentName
-from core.errors import ClaimLost, MailLost, ModelOutage, ModelRefused, SwarmError
+from core.errors import BudgetSpent, ClaimLost, MailLost, ModelOutage, ModelRefused, SwarmError
 
 LAST_WORDS_SECONDS = 5.0
 """How long the board may take to hear of a piece of work when everything stops."""
@@ -33,17 +33,21 @@ class Shift(Protocol):
 
     hands: Hands
 
-    def answered(self) -> None: ...
-    async def outage(self, error: ModelOutage) -> None: ...
+    def answered(self, server: str) -> None: ...
+    async def budget_spent(self, error: BudgetSpent) -> bool:
+        """Whether its request stops for that; a single task can't, and only fails."""
+        ...
+
+    async def outage(self, server: str, error: ModelOutage) -> None: ...
     def refused(self, error: SwarmError) -> None: ...
 
 
-async def carry_out(job: Job, shift: Shift) -> None:
+async def carry_out(job: Job, shift: Shift, server: str) -> None:
     """Do it and tell the board; whatever goes wrong costs this piece of work one attempt."""
     try:
         with shift.hands.holding(job.held) as grip:
             report = await job.do()
-            shift.answered()
+            shift.answered(server)
             # The model has been paid: a stop must not lose its answer.
             grip.hand_in()
             await report()
@@ -56,12 +60,8 @@ async def carry_out(job: Job, shift: Shift) -> None:
         raise
     except (ClaimLost, MailLost) as lost:
         log.info("claim_lost", held=job.held.name, reason=str(lost))
-    except ModelOutage as error:
-        await _give_back(job, None)
-        await shift.outage(error)
-    except ModelRefused as error:
-        await _give_back(job, None)
-        shift.refused(error)
+    except (BudgetSpent, ModelOutage, ModelRefused) as error:
+        await _hold_up(job, shift, server, error)
     except SwarmError as error:
         log.warning("work_failed", held=job.held.name, reason=str(error))
         await _give_back(job, str(error))
@@ -69,6 +69,22 @@ async def carry_out(job: Job, shift: Shift) -> None:
         # Not foreseen, so a bug: loud, but no reason to stop the others.
         log.error("work_crashed", held=job.held.name, trace=traceback.format_exc())
         await _give_back(job, f"{type(error).__name__}: {error}")
+
+
+async def _hold_up(
+    job: Job, shift: Shift, server: str, error: BudgetSpent | ModelOutage | ModelRefused
+) -> None:
+    """Not the fault of this piece of work: it costs no attempt."""
+    match error:
+        case BudgetSpent():
+            stops = await shift.budget_spent(error)
+            await _give_back(job, None if stops else str(error))
+        case ModelOutage():
+            await _give_back(job, None)
+            await shift.outage(server, error)
+        case ModelRefused():
+            await _give_back(job, None)
+            shift.refused(error)
 
 
 async def _give_back(job: Job, because: str | None) -> None:

@@ -5,12 +5,13 @@ from contextlib import suppress
 
 from core.agents.asking import Asking, Subject, Voice, estimated_tokens
 from core.agents.condensing import condensed
+from core.agents.paying import PARTIAL
 from core.agents.report import Report
 from core.domain.mending import complaints, mended
 from core.domain.plan import NewTask
 from core.domain.rules import Rules
 from core.domain.task import CANCELLED, CLOSE_OUT, COMPLETED, FAILED, Kind, Reason, Task
-from core.errors import BadReply, UnreadableReply
+from core.errors import BadReply, BudgetSpent, ModelError, UnreadableReply
 from core.llm import prompts
 from core.llm.prompts import Part
 from core.llm.replies import PlanReply, read_plan, read_text
@@ -80,6 +81,24 @@ class Planner:
         messages = prompts.close_out(self._voice.skills, task, request, results)
         return _with_notes(await asking.ask_for(messages, read_text), notes)
 
+    async def answer_partially(self, task: Task) -> None:
+        """From what there is when the budget is spent; without a model where even that is spent."""
+        below = await self._board.collect_results(task.id)
+        done = [one for one in below if one.status is COMPLETED and one.result]
+        results = [Part(one.title, one.result or "") for one in done if one.kind is Kind.TASK]
+        try:
+            answer = await self._partial(task, results) if results else ""
+        except (ModelError, BudgetSpent):
+            answer = "\n\n".join(f"## {part.title}\n\n{part.text}" for part in results)
+        text = "\n\n".join(part for part in (_PARTIAL, answer, _unfinished(below)) if part)
+        await self._board.people.partial_answer(task.id, text)
+
+    async def _partial(self, task: Task, results: Sequence[Part]) -> str:
+        asking = self._asking(task, PARTIAL, _state(task))
+        request = await self._board.words(task.root)
+        messages = prompts.close_out(self._voice.skills, task, request, results)
+        return await asking.ask_for(messages, read_text)
+
     def _asking(self, task: Task, label: str, state: str) -> Asking:
         subject = Subject(task, label, state, again=task.fence > 1)
         return Asking(self._voice, self._board.replies, self._limits, subject)
@@ -122,6 +141,20 @@ def _notes(below: Sequence[Task]) -> str:
             f"- {one.title}: accepted although the advisor had objections" for one in doubtful
         ]
     return "\n".join(lines)
+
+
+_PARTIAL = "**This answer is partial: the budget was spent before all was done.**"
+
+
+def _unfinished(below: Sequence[Task]) -> str:
+    missing = [one for one in below if one.kind is Kind.TASK and one.status is not COMPLETED]
+    if not missing:
+        return ""
+    return "\n".join(["**Not done:**", *(f"- {one.title}: {_why_not_yet(one)}" for one in missing)])
+
+
+def _why_not_yet(task: Task) -> str:
+    return _why(task) if task.settled else "the budget was spent"
 
 
 def _why(task: Task) -> str:

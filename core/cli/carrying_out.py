@@ -23,9 +23,12 @@ from core.cli.reporting import print_answer, result_line, say, summary, worst
 from core.cli.screens import screen_for
 from core.cli.shift import Shift
 from core.domain.agent import Role
+from core.domain.budget import NO_BUDGET, Budget
 from core.domain.outcome import Outcome
 from core.domain.reply import Spent
 from core.domain.task import Task
+from core.llm.replaying import read_replay
+from core.recorded_run import recorded_run
 
 Opening = AbstractAsyncContextManager[Swarm]
 
@@ -48,6 +51,9 @@ class Asked:
     """Beginning of the id of an earlier request."""
     depends_on: Sequence[str] = ()
     """The same, of what has to be done before."""
+    budget: Budget = NO_BUDGET
+    record: Path | None = None
+    """A file for every exchange with a model."""
 
 
 def opened(project: Path, model: str | None = None) -> Opening:
@@ -66,6 +72,18 @@ async def run(opening: Opening, asked: Asked, ways: Ways) -> int:
         code = INTERRUPTED if code is None else code
         await _tell(swarm, [outcome], code, ways, time.monotonic() - began)
         return code
+
+
+async def replay(file: Path, project: Path, ways: Ways) -> int:
+    """The recorded request once more, by a crew set up as it was."""
+    found = read_replay(file)
+    again = recorded_run(found.head)
+    opening = Swarm.open(project, llm=found)
+    asked = Asked(again.request, again.tags, budget=again.budget)
+    code = await run(opening, asked, ways)
+    if found.unused:
+        _hint(ways, f"{found.unused} of the recorded calls were not made this time")
+    return code
 
 
 async def plan(opening: Opening, asked: Asked, ways: Ways) -> int:
@@ -101,14 +119,17 @@ async def _begin(swarm: Swarm, asked: Asked, ways: Ways) -> tuple[Shift, Task]:
         text = with_earlier(text, await _root(swarm, asked.follow))
     await _reached(swarm, "the request was not added")
     cursor = await swarm.last_event()
-    request = await swarm.add(text, tags=asked.tags)
+    swarm.demand_prices(asked.budget)
+    if asked.record is not None:
+        await swarm.record(asked.record, text, asked.tags, asked.budget)
+    request = await swarm.add(text, tags=asked.tags, budget=asked.budget)
     screen = screen_for(swarm.board, [request], json=ways.json, quiet=ways.quiet)
     return Shift(swarm, screen, cursor=cursor), request
 
 
 async def _reached(swarm: Swarm, so_far: str) -> None:
     try:
-        await swarm.server()
+        await swarm.reach_servers()
     except anyio.get_cancelled_exc_class():
         say(f"stopped before the model server answered; {so_far}")
         raise
@@ -127,7 +148,8 @@ async def add(
 ) -> int:
     async with opening as swarm:
         needs = tuple([(await swarm.board.find(prefix)).id for prefix in asked.depends_on])
-        new = await swarm.add(asked.text, tags=asked.tags, depends_on=needs, **fields)
+        fields |= {"tags": asked.tags, "budget": asked.budget, "depends_on": needs}
+        new = await swarm.add(asked.text, **fields)
         if as_json:
             names = ("id", "kind", "title", "status", "complexity", "depends_on", "tags", "type")
             print(json.dumps({"v": 1, **{name: getattr(new, name) for name in names}}))

@@ -16,11 +16,15 @@ from rich.console import Console
 from core.errors import (
     AmbiguousId,
     BadConfig,
+    BudgetSpent,
+    DayBudgetSpent,
     IllegalTransition,
     MailNotFound,
     ModelError,
     ModelNotNamed,
     NoModel,
+    NotTrusted,
+    ReplayDeparted,
     StoreError,
     SwarmError,
     TaskNotFound,
@@ -54,12 +58,14 @@ app = App(
 
 def exit_code(error: SwarmError) -> int:
     match error:
+        case BudgetSpent() | DayBudgetSpent():
+            return BUDGET
+        case IllegalTransition() | ReplayDeparted():
+            return FAILURE
         case TaskNotFound() | MailNotFound() | AmbiguousId():
             return NOT_FOUND
-        case StoreError() | BadConfig() | NoModel() | ModelNotNamed() | ModelError():
+        case StoreError() | BadConfig() | NoModel() | NotTrusted() | ModelNotNamed() | ModelError():
             return SETUP
-        case IllegalTransition():
-            return FAILURE
         case _:
             return USAGE
 

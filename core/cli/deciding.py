@@ -9,7 +9,15 @@ from cyclopts import Parameter
 from core.app import Swarm
 from core.cli.command import STDIN, app
 from core.cli.looking import Id, existing, found
-from core.cli.options import HERE, Json, Message, Project
+from core.cli.options import (
+    HERE,
+    BudgetTokens,
+    BudgetUsd,
+    Json,
+    Message,
+    Project,
+    budget,
+)
 from core.cli.paper import paper, print_json
 from core.cli.plain import one_line
 from core.cli.reading import BadInput, read_text
@@ -29,10 +37,29 @@ async def cancel(task: Id, /, *, project: Project = HERE, json: Json = False) ->
     await _decide(project, [task], ("cancelled", _cancel), json=json)
 
 
-@app.command(help_epilogue="Examples:\n  swarm retry k3f9")
-async def retry(task: Id, /, *, project: Project = HERE, json: Json = False) -> None:
-    """Try again what failed."""
-    await _decide(project, [task], ("to be tried again", _retry), json=json)
+@app.command(
+    help_epilogue="Examples:\n  swarm retry k3f9\n  swarm retry k3f9 --budget-tokens 500000"
+)
+async def retry(
+    task: Id,
+    /,
+    *,
+    budget_tokens: BudgetTokens = None,
+    budget_usd: BudgetUsd = None,
+    project: Project = HERE,
+    json: Json = False,
+) -> None:
+    """Try again what failed, or go on with a higher budget."""
+    raised = budget(budget_tokens, budget_usd)
+
+    async def step(swarm: Swarm, task_id: TaskId) -> Task:
+        charges = swarm.board.charges
+        if raised:
+            await charges.give(task_id, raised)
+        room = await charges.has_room(task_id)
+        return await swarm.board.people.retry(task_id, budget_raised=room)
+
+    await _decide(project, [task], ("to be tried again", step), json=json)
 
 
 @app.command(
@@ -96,10 +123,6 @@ async def reject(
 
 async def _cancel(swarm: Swarm, task_id: TaskId) -> Task:
     return await swarm.board.people.cancel(task_id)
-
-
-async def _retry(swarm: Swarm, task_id: TaskId) -> Task:
-    return await swarm.board.people.retry(task_id)
 
 
 def _said(message: str, what: str) -> str:

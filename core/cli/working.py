@@ -11,8 +11,19 @@ from core.cli import carrying_out
 from core.cli.answer_file import AnswerFile
 from core.cli.carrying_out import Asked, Ways, opened
 from core.cli.command import app
-from core.cli.options import HERE, Json, Model, Project, Quiet, Strict, Tags
-from core.cli.reading import request_text
+from core.cli.options import (
+    HERE,
+    BudgetTokens,
+    BudgetUsd,
+    Json,
+    Model,
+    Project,
+    Quiet,
+    Strict,
+    Tags,
+    budget,
+)
+from core.cli.reading import BadInput, request_text
 from core.domain.task import Complexity, Kind
 
 Words = Annotated[str, Parameter(help="The request, in words; - reads it from stdin.")]
@@ -57,6 +68,14 @@ TypeOfTask = Annotated[
 ]
 
 
+Record = Annotated[
+    Path | None,
+    Parameter(name="--record", help="A new file for every exchange of the run; no key gets in."),
+]
+Replay = Annotated[
+    Path | None, Parameter(name="--replay", help="Run a recording again, without any server.")
+]
+
 _RUN_EXAMPLES = """\
 Examples:
   swarm run "Compare SQLite and PostgreSQL for a small shop"
@@ -64,6 +83,8 @@ Examples:
   swarm run -f brief.md --attach notes.txt -o answer.md
   swarm run --plan "Write a handbook for new colleagues"
   swarm run --follow 4k2m "Now as a table"
+  swarm run --record run.jsonl "Compare two caches"; swarm run --replay run.jsonl
+  swarm run --budget-tokens 200000 "Write a handbook for new colleagues"
 """
 
 
@@ -77,16 +98,25 @@ def run(
     plan: OnlyPlan = False,
     tag: Tags = None,
     model: Model = None,
+    budget_tokens: BudgetTokens = None,
+    budget_usd: BudgetUsd = None,
+    record: Record = None,
+    replay: Replay = None,
     strict: Strict = False,
     json: Json = False,
     quiet: Quiet = False,
     project: Project = HERE,
 ) -> int:
     """Hand in a request and wait for its answer."""
-    text = request_text(words, file, attach or ())
     ways = Ways(json, quiet, strict, AnswerFile(output) if output else None)
+    if replay is not None:
+        if words or file or record:
+            raise BadInput("a replay brings its own request; leave out the words and --record")
+        return anyio.run(carrying_out.replay, replay, Path(project), ways)
+    text = request_text(words, file, attach or ())
+    asked = Asked(text, tag or (), follow, budget=budget(budget_tokens, budget_usd), record=record)
     work = carrying_out.plan if plan else carrying_out.run
-    return anyio.run(partial(work, opened(project, model), Asked(text, tag or (), follow), ways))
+    return anyio.run(partial(work, opened(project, model), asked, ways))
 
 
 _ADD_EXAMPLES = """\
@@ -109,6 +139,8 @@ def add(
     depends_on: DependsOn = None,
     tag: Tags = None,
     type_: TypeOfTask = "answer",
+    budget_tokens: BudgetTokens = None,
+    budget_usd: BudgetUsd = None,
     json: Json = False,
     project: Project = HERE,
 ) -> int:
@@ -121,7 +153,10 @@ def add(
         fields |= {"kind": Kind.TASK, "complexity": complexity, "auto_review": auto_review}
         fields["max_cycles"] = max_cycles
     text = request_text(words, file, attach or ())
-    asked = Asked(text, tag or (), depends_on=depends_on or ())
+    limit = budget(budget_tokens, budget_usd)
+    if limit and "kind" in fields:
+        raise BadInput("only a request has a budget; leave out --task, or the budget")
+    asked = Asked(text, tag or (), depends_on=depends_on or (), budget=limit)
     return anyio.run(partial(carrying_out.add, opened(project), asked, fields, json))
 
 

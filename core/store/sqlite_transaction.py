@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from core.domain.agent import Role
+from core.domain.budget import Budget, Charge
 from core.domain.critique import Critique
 from core.domain.events import Event, EventType, read_fact
 from core.domain.feedback import Feedback
@@ -13,7 +14,7 @@ from core.domain.message import MailStatus, Message
 from core.domain.reply import KeptReply, Spent
 from core.domain.task import FIELDS, AgentName, Task, TaskId
 from core.errors import MailNotFound, StoreCorrupt, StoreFailed, TaskNotFound
-from core.store import rows, sqlite_finding, sqlite_replies
+from core.store import rows, sqlite_charges, sqlite_finding, sqlite_replies
 from core.store import sqlite_queries as sql
 from core.store.cache import Shared
 from core.store.protocol import Answer, Wanted
@@ -166,7 +167,17 @@ class SqliteTransaction:
         return [sqlite_replies.reply_of(row) for row in found]
 
     async def spent(self, root: TaskId) -> Spent:
-        return sqlite_replies.spent_of(self.query(sqlite_replies.SPENT, (root,)).fetchone())
+        return sqlite_charges.spent_of(self.query(sqlite_charges.SPENT, (root,)).fetchone())
+
+    async def spent_since(self, ts: float) -> Spent:
+        return sqlite_charges.spent_of(self.query(sqlite_charges.SPENT_SINCE, (ts,)).fetchone())
+
+    async def charges(self, root: TaskId) -> list[Charge]:
+        found = self.query(sqlite_charges.CHARGES, (root,))
+        return [sqlite_charges.charge_of(row) for row in found]
+
+    async def budget(self, root: TaskId) -> Budget | None:
+        return sqlite_charges.budget_of(self.query(sqlite_charges.BUDGET, (root,)).fetchone())
 
     async def busy(self, roots: frozenset[TaskId] | None) -> bool:
         within, values = sql.among("root", roots)
@@ -287,6 +298,18 @@ class SqliteTransaction:
 
     def discard_reply(self, number: int) -> None:
         self._write(sqlite_replies.DISCARD, (number,))
+
+    def add_charge(self, charge: Charge) -> None:
+        self._write(sqlite_charges.NEW_CHARGE, sqlite_charges.row_of(charge))
+
+    def settle_charge(self, charge: Charge) -> None:
+        self._write(sqlite_charges.SETTLE, sqlite_charges.settled_row(charge))
+
+    def drop_charge(self, charge_id: str) -> None:
+        self._write(sqlite_charges.DROP, (charge_id,))
+
+    def put_budget(self, root: TaskId, budget: Budget) -> None:
+        self._write(sqlite_charges.PUT_BUDGET, (root, budget.tokens, budget.usd))
 
     def tell(
         self, kind: EventType, task: TaskId | None, request: TaskId | None, data: Mapping[str, Any]

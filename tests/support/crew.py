@@ -40,6 +40,9 @@ async def at_work(
                 yield swarm
                 violations = await check(swarm.store, swarm.rules)
                 assert violations == [], "\n".join(str(violation) for violation in violations)
+                async with swarm.store.read() as reader:
+                    spent = await reader.spent_since(0)
+                assert [spent.input_tokens, spent.output_tokens] == server.counted
 
 
 async def by_title(swarm: Swarm, request: TaskId, title: str) -> Task:

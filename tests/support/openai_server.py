@@ -64,6 +64,8 @@ class OpenAIServer:
         """Bodies of the chat requests, each with the header under `authorization`."""
         self.headers: list[dict[str, str]] = []
         """Of the chat requests."""
+        self.counted = [0, 0]
+        """Tokens of the bills that were sent whole: read and written."""
         self.in_flight = 0
         self.most_in_flight = 0
         self.connections = 0
@@ -142,6 +144,12 @@ class OpenAIServer:
             await self._stream(wire, asked, answer)
         else:
             await wire.send_json(200, completion(asked, answer))
+            self._count(answer)
+
+    def _count(self, answer: Answer) -> None:
+        if answer.usage:
+            self.counted[0] += answer.usage["prompt_tokens"]
+            self.counted[1] += answer.usage["completion_tokens"]
 
     async def _stream(self, wire: "Wire", asked: dict[str, Any], answer: Answer) -> None:
         await wire.start(200, {"content-type": "text/event-stream"})
@@ -153,6 +161,8 @@ class OpenAIServer:
             await wire.write(b"data: " + json.dumps(piece).encode() + b"\n\n")
         await wire.write(b"data: [DONE]\n\n")
         await wire.finish()
+        if answer.choices == "real" and (asked.get("stream_options") or {}).get("include_usage"):
+            self._count(answer)
 
 
 def completion(asked: dict[str, Any], answer: Answer) -> dict[str, Any]:
