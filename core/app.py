@@ -15,7 +15,7 @@ from core.agents.executor import Craft, Crafts, Executor
 from core.agents.paying import Till
 from core.agents.planner import Planner
 from core.agents.sources import Claims, Letters, Source
-from core.clock import Clock, SystemClock
+from core.clock import Clock
 from core.crew import Member, load_crew
 from core.domain.agent import Role
 from core.domain.budget import NO_BUDGET, Budget
@@ -37,8 +37,8 @@ from core.orchestrator import Notice, Orchestrator
 from core.recorded_run import RecordedRun, recorded_run, without_servers
 from core.settings import FOLDER, Settings, find_project, load_settings
 from core.skills import Skill, load_skills
-from core.store.sqlite import SqliteStore
-from core.store.sqlite_file import Synchronous
+from core.store import open_store, store_named
+from core.store.protocol import Store
 from core.task_board import Roots, TaskBoard
 from core.trust import demand, is_trusted, named_in_config
 
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 Own = TypeVar("Own", bound=Craft)
 EVENTS_A_PAGE = 500
 CLOSE_SECONDS = 1.0
+EVENTS_POLL_SECONDS = 2.0
+"""What other processes do rings no bell here."""
 
 
 class Swarm:
@@ -57,7 +59,7 @@ class Swarm:
         self,
         project: Path,
         settings: Settings,
-        store: SqliteStore,
+        store: Store,
         env: Mapping[str, str],
         run: RecordedRun | None = None,
     ) -> None:
@@ -91,19 +93,18 @@ class Swarm:
     ) -> AsyncIterator["Swarm"]:
         """Open the board of the project in or above this folder; made where there is none.
 
+        SWARM_STORE in `env` is the address of a board that is not in this folder, like
+        postgresql://user@host/database.
         Without an `llm` the model server comes from the environment, when it is first needed.
         """
         project = find_project(Path(path))
         variables = _with_env_file(project, os.environ if env is None else env)
         run = recorded_run(llm.head) if isinstance(llm, Replay) else None
         settings = run.settings if run else load_settings(project, variables, options)
-        store = await SqliteStore.open(
-            _store_file(project),
-            clock=clock or SystemClock(),
-            synchronous=Synchronous(settings.store.synchronous),
-        )
+        url = store_named(variables) or f"sqlite:{made_store_file(project)}"
+        board = await open_store(url, clock=clock, synchronous=settings.store.synchronous)
         try:
-            swarm = cls(project, settings, store, variables, run)
+            swarm = cls(project, settings, board, variables, run)
             swarm._llm = llm
             try:
                 yield swarm
@@ -111,7 +112,7 @@ class Swarm:
                 with anyio.move_on_after(CLOSE_SECONDS, shield=True):
                     await swarm._hang_up()
         finally:
-            await store.close()
+            await board.close()
 
     # Asking for work
 
@@ -173,7 +174,8 @@ class Swarm:
         crew = Orchestrator(self.board, self.mailbox, self.rules.limits, self._clock, notice)
         crew.stops.answer = self._partial_answers(members)
         started(crew)
-        await crew.run(self._desks(members, roots), roots)
+        async with self.store.hearing():
+            await crew.run(self._desks(members, roots), roots)
 
     async def reach_servers(self) -> None:
         """Every model server the crew needs, checked once."""
@@ -233,17 +235,8 @@ class Swarm:
 
     async def last_event(self) -> int:
         """The number of the newest event: what comes after it is new."""
-        # Numbers only rise, so halving finds it in a few looks, on a board of any age.
-        low, high = 0, 1
-        while await self.board.events(high, 1):
-            low, high = high, high * 2
-        while low < high:
-            middle = (low + high) // 2
-            if await self.board.events(middle, 1):
-                low = middle + 1
-            else:
-                high = middle
-        return low
+        async with self.store.read() as reader:
+            return await reader.last_event()
 
     async def events(
         self, after: int = 0, *, request: TaskId | None = None, follow: bool = False
@@ -259,7 +252,7 @@ class Swarm:
             if not page:
                 if not follow:
                     return
-                await ear.wait(self.rules.limits.heartbeat_seconds)
+                await ear.wait(EVENTS_POLL_SECONDS)
 
     async def _hang_up(self) -> None:
         if self._recording is not None:
@@ -352,7 +345,11 @@ def _with_env_file(project: Path, env: Mapping[str, str]) -> Mapping[str, str]:
     return file.environment(env, trusted=is_trusted(project)) if file.lines else env
 
 
-def _store_file(project: Path) -> Path:
+def store_file(project: Path) -> Path:
+    return project / FOLDER / "swarm.db"
+
+
+def made_store_file(project: Path) -> Path:
     folder = project / FOLDER
     try:
         folder.mkdir(exist_ok=True)
@@ -362,4 +359,4 @@ def _store_file(project: Path) -> Path:
     except OSError as error:
         if not folder.is_dir():
             raise StoreUnreachable(str(folder), error.strerror or str(error)) from error
-    return folder / "swarm.db"
+    return store_file(project)

@@ -9,6 +9,7 @@ from core.domain.reply import Spent
 from core.domain.task import TaskId
 from core.errors import BudgetSpent, DayBudgetSpent, PriceUnknown, SwarmError
 from core.process import surely_dead, this_process
+from core.retrying import retried
 from core.store.protocol import Reader, Store, Transaction
 
 SETTLED = "charges"
@@ -44,16 +45,19 @@ class Charges:
         self._budgets: dict[TaskId, Budget] = {}
         """What this process knows of budgets; looked up again before a call is refused."""
 
+    @retried
     async def give(self, root: TaskId, budget: Budget) -> None:
         """This budget for a request, in place of what the settings say."""
         async with self._store.transaction() as tx:
             tx.put_budget(root, budget)
         self._budgets.pop(root, None)
 
+    @retried
     async def budget_of(self, root: TaskId) -> Budget:
         async with self._store.read() as reader:
             return await self._budget(reader, root)
 
+    @retried
     async def has_room(self, root: TaskId) -> bool:
         """One more call as large as the largest so far fits into its budget."""
         async with self._store.read() as reader:
@@ -66,6 +70,7 @@ class Charges:
             (spent.cost_usd or 0.0) + spent.estimated_usd + usd,
         )
 
+    @retried
     async def of(self, root: TaskId) -> list[Charge]:
         async with self._store.read() as reader:
             return await reader.charges(root)
@@ -74,15 +79,22 @@ class Charges:
         """Before a call: it fits, or it is not made. The last one may use what was kept back."""
         while True:
             ear = self._store.bell.listen(SETTLED)
-            async with self._store.transaction() as tx:
-                error, may_pass = await self._refusal(tx, charge, last=last)
-                if error is None:
-                    tx.add_charge(charge._replace(ts=tx.now))
-                    return
+            error, may_pass = await self._reserved(charge, last=last)
+            if error is None:
+                return
             if not may_pass:
                 raise error
             await ear.wait(LOOK_SECONDS)
 
+    @retried
+    async def _reserved(self, charge: Charge, *, last: bool) -> tuple[SwarmError | None, bool]:
+        async with self._store.transaction() as tx:
+            error, may_pass = await self._refusal(tx, charge, last=last)
+            if error is None:
+                tx.add_charge(charge._replace(ts=tx.now))
+            return error, may_pass
+
+    @retried
     async def settle(self, settlement: Settlement) -> None:
         async with self._store.transaction() as tx:
             book(tx, settlement)

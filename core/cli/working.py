@@ -19,6 +19,7 @@ from core.cli.options import (
     Model,
     Project,
     Quiet,
+    StoreUrl,
     Strict,
     Tags,
     budget,
@@ -106,6 +107,7 @@ def run(
     json: Json = False,
     quiet: Quiet = False,
     project: Project = HERE,
+    store: StoreUrl = None,
 ) -> int:
     """Hand in a request and wait for its answer."""
     ways = Ways(json, quiet, strict, AnswerFile(output) if output else None)
@@ -116,7 +118,7 @@ def run(
     text = request_text(words, file, attach or ())
     asked = Asked(text, tag or (), follow, budget=budget(budget_tokens, budget_usd), record=record)
     work = carrying_out.plan if plan else carrying_out.run
-    return anyio.run(partial(work, opened(project, model), asked, ways))
+    return anyio.run(partial(work, opened(project, model, store), asked, ways))
 
 
 _ADD_EXAMPLES = """\
@@ -143,6 +145,7 @@ def add(
     budget_usd: BudgetUsd = None,
     json: Json = False,
     project: Project = HERE,
+    store: StoreUrl = None,
 ) -> int:
     """Queue a request or a task, for swarm work to do later.
 
@@ -157,7 +160,7 @@ def add(
     if limit and "kind" in fields:
         raise BadInput("only a request has a budget; leave out --task, or the budget")
     asked = Asked(text, tag or (), depends_on=depends_on or (), budget=limit)
-    return anyio.run(partial(carrying_out.add, opened(project), asked, fields, json))
+    return anyio.run(partial(carrying_out.add, opened(project, store=store), asked, fields, json))
 
 
 _WORK_EXAMPLES = """\
@@ -175,9 +178,12 @@ def work(
     json: Json = False,
     quiet: Quiet = False,
     project: Project = HERE,
+    store: StoreUrl = None,
 ) -> int:
     """Work on everything on the board until nothing is left to do without you.
 
     Prints the answers it finished; with --json one result line for each request it worked on.
     """
-    return anyio.run(partial(carrying_out.work, opened(project, model), Ways(json, quiet, strict)))
+    return anyio.run(
+        partial(carrying_out.work, opened(project, model, store), Ways(json, quiet, strict))
+    )

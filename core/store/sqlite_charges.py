@@ -1,10 +1,6 @@
 """How SQLite keeps what calls to models cost, and what they may cost."""
 
-from collections.abc import Sequence
-from typing import Any
-
-from core.domain.budget import Budget, Charge, ChargeState
-from core.domain.reply import Spent
+from core.domain.budget import Charge
 
 _COLUMNS = ", ".join(Charge._fields)
 NEW_CHARGE = f"INSERT INTO charges ({_COLUMNS}) VALUES ({', '.join('?' * len(Charge._fields))})"
@@ -29,23 +25,3 @@ PUT_BUDGET = (
     "INSERT INTO budgets (root, tokens, usd) VALUES (?, ?, ?) "
     "ON CONFLICT (root) DO UPDATE SET tokens = excluded.tokens, usd = excluded.usd"
 )
-
-
-def row_of(charge: Charge) -> tuple[Any, ...]:
-    return (*charge[:8], charge.state.value, *charge[9:])
-
-
-def settled_row(charge: Charge) -> tuple[Any, ...]:
-    return (charge.model, charge.state.value, *charge[9:], charge.id)
-
-
-def charge_of(row: Sequence[Any]) -> Charge:
-    return Charge._make((*row[:8], ChargeState(row[8]), *row[9:]))
-
-
-def spent_of(row: Sequence[Any]) -> Spent:
-    return Spent(*row)
-
-
-def budget_of(row: Sequence[Any] | None) -> Budget | None:
-    return None if row is None else Budget(*row)

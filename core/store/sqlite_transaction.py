@@ -14,7 +14,7 @@ from core.domain.message import MailStatus, Message
 from core.domain.reply import KeptReply, Spent
 from core.domain.task import FIELDS, AgentName, Task, TaskId
 from core.errors import MailNotFound, StoreCorrupt, StoreFailed, TaskNotFound
-from core.store import rows, sqlite_charges, sqlite_finding, sqlite_replies
+from core.store import charge_rows, rows, sqlite_charges, sqlite_finding, sqlite_replies
 from core.store import sqlite_queries as sql
 from core.store.cache import Shared
 from core.store.protocol import Answer, Wanted
@@ -167,17 +167,17 @@ class SqliteTransaction:
         return [sqlite_replies.reply_of(row) for row in found]
 
     async def spent(self, root: TaskId) -> Spent:
-        return sqlite_charges.spent_of(self.query(sqlite_charges.SPENT, (root,)).fetchone())
+        return charge_rows.spent_of(self.query(sqlite_charges.SPENT, (root,)).fetchone())
 
     async def spent_since(self, ts: float) -> Spent:
-        return sqlite_charges.spent_of(self.query(sqlite_charges.SPENT_SINCE, (ts,)).fetchone())
+        return charge_rows.spent_of(self.query(sqlite_charges.SPENT_SINCE, (ts,)).fetchone())
 
     async def charges(self, root: TaskId) -> list[Charge]:
         found = self.query(sqlite_charges.CHARGES, (root,))
-        return [sqlite_charges.charge_of(row) for row in found]
+        return [charge_rows.charge_of(row) for row in found]
 
     async def budget(self, root: TaskId) -> Budget | None:
-        return sqlite_charges.budget_of(self.query(sqlite_charges.BUDGET, (root,)).fetchone())
+        return charge_rows.budget_of(self.query(sqlite_charges.BUDGET, (root,)).fetchone())
 
     async def busy(self, roots: frozenset[TaskId] | None) -> bool:
         within, values = sql.among("root", roots)
@@ -206,13 +206,20 @@ class SqliteTransaction:
             found += [rows.message_of(row) for row in self.query(query)]
         return sorted(found, key=lambda message: message.number)
 
-    async def events(self, after: int, limit: int) -> list[Event]:
+    async def events(self, after: int, limit: int, *, whole: bool = False) -> list[Event]:
         found = self.query(
             "SELECT seq, v, ts, type, task, request, data FROM events WHERE seq > ? "
             "ORDER BY seq LIMIT ?",
             (after, limit),
         )
         return [_event(row) for row in found]
+
+    async def count_events(self) -> int:
+        return int(self.query("SELECT count(*) FROM events").fetchone()[0])
+
+    async def last_event(self) -> int:
+        (seq,) = self.query("SELECT max(seq) FROM events").fetchone()
+        return seq or 0
 
     # Finding work
 
@@ -300,10 +307,10 @@ class SqliteTransaction:
         self._write(sqlite_replies.DISCARD, (number,))
 
     def add_charge(self, charge: Charge) -> None:
-        self._write(sqlite_charges.NEW_CHARGE, sqlite_charges.row_of(charge))
+        self._write(sqlite_charges.NEW_CHARGE, charge_rows.row_of(charge))
 
     def settle_charge(self, charge: Charge) -> None:
-        self._write(sqlite_charges.SETTLE, sqlite_charges.settled_row(charge))
+        self._write(sqlite_charges.SETTLE, charge_rows.settled_row(charge))
 
     def drop_charge(self, charge_id: str) -> None:
         self._write(sqlite_charges.DROP, (charge_id,))

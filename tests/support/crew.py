@@ -13,6 +13,7 @@ from core.domain.events import Event, EventType
 from core.domain.task import Task, TaskId
 from core.invariants import check
 from tests.support.brain import Brain, title_of
+from tests.support.engines import named_store
 from tests.support.openai_server import Answer, OpenAIServer
 
 DEADLINE_SECONDS = 30.0
@@ -36,6 +37,7 @@ async def at_work(
     with anyio.fail_after(DEADLINE_SECONDS):
         async with OpenAIServer(reply).running() as server:
             env = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "a-key"}
+            env |= named_store(path)
             async with Swarm.open(path, options=options, env=env) as swarm:
                 yield swarm
                 violations = await check(swarm.store, swarm.rules)
