@@ -73,7 +73,7 @@ class Asking:
         max_output_tokens: int | None = None,
     ) -> str:
         voice = self.voice
-        prompt = to_json([[said.role, said.content] for said in messages]).decode()
+        prompt = to_json(messages)
         key = self._key(prompt)
         task, label, _, again = self._subject
         if again:
@@ -87,7 +87,7 @@ class Asking:
         )
         self.usage = reply.usage if self.usage is NO_USAGE else self.usage + reply.usage
         said = (task.id, task.root, label, voice.agent, reply.model or voice.model)
-        await self._replies.keep(KeptReply(*said, key, prompt, reply.text, reply.usage))
+        await self._replies.keep(KeptReply(*said, key, prompt.decode(), reply.text, reply.usage))
         return reply.text
 
     async def ask_for(
@@ -108,6 +108,6 @@ class Asking:
                 talk += [Said("assistant", text or "(nothing)"), prompts.complaint(bad.complaint)]
         raise AssertionError("the last try returns or raises")
 
-    def _key(self, prompt: str) -> str:
-        said = f"{self._subject.label}|{self._subject.state}|{self.voice.model}|{prompt}"
-        return hashlib.sha256(said.encode(errors="replace")).hexdigest()[:32]
+    def _key(self, prompt: bytes) -> str:
+        asked = f"{self._subject.label}|{self._subject.state}|{self.voice.model}|"
+        return hashlib.sha256(asked.encode(errors="replace") + prompt).hexdigest()[:32]
