@@ -9,7 +9,6 @@ from anyio.abc import TaskGroup
 
 from core.agents.desk import Desk
 from core.agents.hands import Hands
-from core.agents.job import LAST_WORDS_SECONDS
 from core.agents.outages import EVERYBODY, Outages
 from core.agents.stops import Stops
 from core.clock import Clock
@@ -81,12 +80,9 @@ class Orchestrator:
                 for number, desk in enumerate(desks):
                     group.start_soon(desk.serve, self, group, name=f"desk {number}")
                 group.start_soon(self._beat, name="heartbeat")
-                try:
-                    await self._until_at_rest(roots)
-                    await self._let_calls_end()
-                finally:
-                    self.hands.hurry(LAST_WORDS_SECONDS)
-                    group.cancel_scope.cancel()
+                await self._until_at_rest(roots)
+                await self._let_calls_end()
+                group.cancel_scope.cancel()
         except BaseExceptionGroup as group_error:
             raise _told(group_error) from group_error
         if self._error is not None:

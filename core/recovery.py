@@ -7,9 +7,10 @@ from core.domain import lifecycle
 from core.domain.agent import Crew
 from core.domain.frozen import evolve
 from core.domain.message import MailStatus, Message
-from core.domain.steps import Place, Step, place_of
+from core.domain.steps import Place, Step, also, place_of
 from core.domain.task import (
     CRITIQUE,
+    FAILED,
     FIX,
     MERGE,
     REVIEW,
@@ -32,6 +33,8 @@ async def let_go(
     root = await tx.task(before.root)
     paused = root.id != before.id and place_of(root) is Place.BLOCKED_BUDGET
     after = lifecycle.let_go(before, recorder.rules, now, attempt=attempt and not paused)
+    if after.status is FAILED:
+        also(after, message=because)
     await keep.keep(Step.LET_GO, before, after, text=because)
     await keep.follow()
     return await tx.task(before.id)

@@ -84,7 +84,7 @@ class Asking:
         max_output_tokens: int | None = None,
     ) -> str:
         voice = self.voice
-        prompt = to_json([[said.role, said.content] for said in messages]).decode()
+        prompt = to_json(messages)
         key = self._key(prompt)
         task, label, _, again = self._subject
         if again:
@@ -97,7 +97,7 @@ class Asking:
         reply, usage, settlement = await self._paid(call)
         self.usage = usage if self.usage is NO_USAGE else self.usage + usage
         said = (task.id, task.root, label, voice.agent, reply.model or voice.model)
-        kept = KeptReply(*said, key, prompt, reply.text, usage)
+        kept = KeptReply(*said, key, prompt.decode(), reply.text, usage)
         await self._replies.keep(kept, settlement)
         return reply.text
 
@@ -133,6 +133,6 @@ class Asking:
                 talk += [Said("assistant", text or "(nothing)"), prompts.complaint(bad.complaint)]
         raise AssertionError("the last try returns or raises")
 
-    def _key(self, prompt: str) -> str:
-        said = f"{self._subject.label}|{self._subject.state}|{self.voice.model}|{prompt}"
-        return hashlib.sha256(said.encode(errors="replace")).hexdigest()[:32]
+    def _key(self, prompt: bytes) -> str:
+        asked = f"{self._subject.label}|{self._subject.state}|{self.voice.model}|"
+        return hashlib.sha256(asked.encode(errors="replace") + prompt).hexdigest()[:32]

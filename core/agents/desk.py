@@ -106,7 +106,8 @@ class Desk:
             self._more = True
         for job in jobs:
             agent = self.idle.pop(job.agent)
-            group.start_soon(self._carry_out, agent, job, crew, name=job.agent)
+            work = group.start_soon(self._carry_out, agent, job, crew, name=job.agent)
+            crew.hands.take(job.held, work.cancel)
 
     async def _carry_out(self, agent: Agent, job: Job, crew: Crew) -> None:
         try:

@@ -43,20 +43,23 @@ class Shift(Protocol):
 
 
 async def carry_out(job: Job, shift: Shift, server: str) -> None:
-    """Do it and tell the board; whatever goes wrong costs this piece of work one attempt."""
+    """Do it and tell the board; whatever goes wrong costs this piece of work one attempt.
+
+    It is cancelled when the claim is lost: then the board has moved on, and nothing is reported.
+    """
+    held = False
     try:
-        with shift.hands.holding(job.held) as grip:
+        try:
             report = await job.do()
-            shift.answered(server)
-            # The model has been paid: a stop must not lose its answer.
-            grip.hand_in()
-            await report()
-        if grip.scope.cancelled_caught and grip.handed_in:
-            raise TimeoutError("the board did not take a report in time")
-        # Else the claim was lost: the board has moved on, there is nothing to report.
+        finally:
+            # Before the report, which ends the claim itself.
+            held = shift.hands.put_down(job.held)
+        shift.answered(server)
+        await _hand_in(job, report, shift.hands)
     except anyio.get_cancelled_exc_class():
-        with anyio.fail_after(LAST_WORDS_SECONDS, shield=True):
-            await _give_back(job, None)
+        if held:
+            with anyio.fail_after(LAST_WORDS_SECONDS, shield=True):
+                await _give_back(job, None)
         raise
     except (ClaimLost, MailLost) as lost:
         log.info("claim_lost", held=job.held.name, reason=str(lost))
@@ -69,6 +72,17 @@ async def carry_out(job: Job, shift: Shift, server: str) -> None:
         # Not foreseen, so a bug: loud, but no reason to stop the others.
         log.error("work_crashed", held=job.held.name, trace=traceback.format_exc())
         await _give_back(job, f"{type(error).__name__}: {error}")
+
+
+async def _hand_in(job: Job, report: Report, hands: Hands) -> None:
+    """The model has been paid: a stop must not lose its answer."""
+    try:
+        await report()
+    except anyio.get_cancelled_exc_class():
+        with anyio.fail_after(LAST_WORDS_SECONDS, shield=True):
+            if await hands.may_report(job.held):
+                await report()
+        raise
 
 
 async def _hold_up(

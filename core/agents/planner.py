@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from textwrap import shorten
 
 from core.agents.asking import Asking, Subject, Voice, estimated_tokens
 from core.agents.condensing import condensed
@@ -16,6 +17,9 @@ from core.llm import prompts
 from core.llm.prompts import Part
 from core.llm.replies import PlanReply, read_plan, read_text
 from core.task_board import Claim, TaskBoard
+
+CAUSE_CHARACTERS = 300
+"""So much of an error is told in an answer, on one line."""
 
 
 class Planner:
@@ -160,9 +164,11 @@ def _why_not_yet(task: Task) -> str:
 def _why(task: Task) -> str:
     if task.status is CANCELLED:
         return "cancelled"
-    if task.status is FAILED and task.reason is Reason.ERROR and task.message:
-        return task.message
-    return _WHY.get(task.reason, "it failed") if task.reason is not None else "it failed"
+    cause = shorten(task.message, CAUSE_CHARACTERS, placeholder=" …")
+    if task.status is FAILED and task.reason is Reason.ERROR and cause:
+        return cause
+    said = _WHY.get(task.reason, "it failed") if task.reason is not None else "it failed"
+    return f"{said}: {cause}" if task.reason is Reason.ATTEMPTS and cause else said
 
 
 def _with_notes(answer: str, notes: str) -> str:
