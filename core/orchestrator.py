@@ -46,7 +46,7 @@ class Orchestrator:
         self.hands = Hands(board, mailbox)
         self._board, self._mailbox, self._limits = board, mailbox, limits
         self._clock = clock
-        self.stops = Stops(board, clock, notice)
+        self.stops = Stops(board, notice)
         self._outages = Outages(clock, notice)
         self._group: TaskGroup | None = None
         self._desks: Sequence[Desk] = ()
@@ -73,6 +73,7 @@ class Orchestrator:
     async def run(self, desks: Sequence[Desk], roots: Roots = None) -> None:
         """Work until nothing is left to do for these roots, or until a stop."""
         self._desks = desks
+        self._outages.servers = frozenset(desk.server for desk in desks)
         try:
             await self._recover()
             async with anyio.create_task_group() as self._group:

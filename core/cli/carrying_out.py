@@ -22,6 +22,7 @@ from core.cli.reading import with_earlier
 from core.cli.reporting import print_answer, result_line, say, summary, worst
 from core.cli.screens import screen_for
 from core.cli.shift import Shift
+from core.cli.worth import worth
 from core.domain.agent import Role
 from core.domain.budget import NO_BUDGET, Budget
 from core.domain.outcome import Outcome
@@ -104,11 +105,12 @@ async def plan(opening: Opening, asked: Asked, ways: Ways) -> int:
         if ways.json:
             spent = await swarm.board.replies.spent(request.id)
             outcome = await swarm.outcome(request.id)
-            plan = plan_as_data(family, swarm.rules)
+            plan = plan_as_data(family, swarm.rules) | (await worth(swarm, family)).as_data()
             print(result_line(DONE, outcome, spent, plan=plan), flush=True)
         else:
             width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-            print("\n".join(plan_lines(family, swarm.rules, width)), flush=True)
+            cost = await worth(swarm, family)
+            print("\n".join(plan_lines(family, swarm.rules, cost, width)), flush=True)
             _hint(ways, f"planned; run it with: swarm work, or drop it: swarm cancel {request.id}")
         return DONE
 
@@ -124,7 +126,7 @@ async def _begin(swarm: Swarm, asked: Asked, ways: Ways) -> tuple[Shift, Task]:
     if asked.record is not None:
         await swarm.record(asked.record, text, asked.tags, asked.budget)
     request = await swarm.add(text, tags=asked.tags, budget=asked.budget)
-    screen = screen_for(swarm.board, [request], json=ways.json, quiet=ways.quiet)
+    screen = screen_for(swarm, [request], json=ways.json, quiet=ways.quiet)
     return Shift(swarm, screen, cursor=cursor), request
 
 
@@ -170,7 +172,7 @@ async def work(opening: Opening, ways: Ways) -> int:
         finished = True
         if await swarm.board.busy():
             await _reached(swarm, "nothing was begun")
-            screen = screen_for(swarm.board, still_open, json=ways.json, quiet=ways.quiet)
+            screen = screen_for(swarm, still_open, json=ways.json, quiet=ways.quiet)
             shift = Shift(swarm, screen, cursor=await swarm.last_event())
             finished = await shift.work()
             wanted |= shift.touched
