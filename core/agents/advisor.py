@@ -1,6 +1,7 @@
 """Advisor: answers a request for a critique; what can't be read goes to a person."""
 
 from core.agents.asking import Asking, Subject, Voice
+from core.agents.condensing import short_request
 from core.agents.report import Report
 from core.domain.critique import Advice, Opinion
 from core.domain.message import Message
@@ -19,9 +20,9 @@ class Advisor:
         self._limits = rules.limits
 
     async def advise(self, mail: Message, task: Task) -> Report:
-        request = await self._board.words(task.root)
         subject = Subject(task, "advice", str(mail.number), again=mail.tries > 1)
         asking = Asking(self._voice, self._board.replies, self._limits, subject)
+        request = await short_request(asking, self._board, task)
         messages = prompts.advise(self._voice.skills, task, request)
         try:
             advice = await asking.ask_for(

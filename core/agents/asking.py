@@ -61,6 +61,10 @@ class Asking:
         self._limits = limits
         self._subject = subject
 
+    def about(self, subject: Subject) -> "Asking":
+        """The same voice on another subject."""
+        return Asking(self.voice, self._replies, self._limits, subject)
+
     @property
     def room_tokens(self) -> int:
         """What a prompt may take of the model's context."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from core.agents.asking import Asking, Subject, Voice, estimated_tokens
-from core.agents.condensing import condensed
+from core.agents.condensing import condensed, short_request
 from core.agents.paying import PARTIAL
 from core.agents.report import Report
 from core.domain.mending import complaints, mended
@@ -30,9 +30,9 @@ class Planner:
 
     async def plan(self, claim: Claim) -> Report:
         task = claim.task
-        request = await self._board.words(task.root)
         already = len(await self._board.family(task.root)) - 1
         asking = self._asking(task, "plan", f"{task.round}")
+        request = await short_request(asking, self._board, task)
         plan = await self._ask_for_plan(asking, task, request, already)
         return lambda: self._board.decompose(claim, plan)
 
@@ -72,14 +72,18 @@ class Planner:
             return notes or "Nothing came of this request."
         if len(children) == 1 and task.feedback is None:
             return _with_notes(done[0].result or "", notes)
-        request = await self._board.words(task.root)
-        asking = self._asking(task, "close_out", _state(task))
         results = [Part(one.title, one.result or "") for one in done]
+        return _with_notes(await self._written("close_out", task, results), notes)
+
+    async def _written(self, label: str, task: Task, results: Sequence[Part]) -> str:
+        """By the model, from these results."""
+        asking = self._asking(task, label, _state(task))
+        request = await short_request(asking, self._board, task)
         frame = prompts.close_out(self._voice.skills, task, request, [])
         frame_tokens = sum(estimated_tokens(said.content) for said in frame)
         results = await condensed(asking, request, results, frame_tokens)
         messages = prompts.close_out(self._voice.skills, task, request, results)
-        return _with_notes(await asking.ask_for(messages, read_text), notes)
+        return await asking.ask_for(messages, read_text)
 
     async def answer_partially(self, task: Task) -> None:
         """From what there is when the budget is spent; without a model where even that is spent."""
@@ -87,17 +91,11 @@ class Planner:
         done = [one for one in below if one.status is COMPLETED and one.result]
         results = [Part(one.title, one.result or "") for one in done if one.kind is Kind.TASK]
         try:
-            answer = await self._partial(task, results) if results else ""
+            answer = await self._written(PARTIAL, task, results) if results else ""
         except (ModelError, BudgetSpent):
             answer = "\n\n".join(f"## {part.title}\n\n{part.text}" for part in results)
         text = "\n\n".join(part for part in (_PARTIAL, answer, _unfinished(below)) if part)
         await self._board.people.partial_answer(task.id, text)
-
-    async def _partial(self, task: Task, results: Sequence[Part]) -> str:
-        asking = self._asking(task, PARTIAL, _state(task))
-        request = await self._board.words(task.root)
-        messages = prompts.close_out(self._voice.skills, task, request, results)
-        return await asking.ask_for(messages, read_text)
 
     def _asking(self, task: Task, label: str, state: str) -> Asking:
         subject = Subject(task, label, state, again=task.fence > 1)

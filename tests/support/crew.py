@@ -1,6 +1,6 @@
 """A crew at work in a test: a whole Swarm whose model a test plays."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -25,14 +25,16 @@ async def at_work(
     brain: Brain,
     *,
     never: str | None = None,
+    instead: Callable[[dict[str, Any]], Answer | None] = lambda asked: None,
     options: Mapping[str, object] | None = None,
 ) -> AsyncIterator[Swarm]:
     """A Swarm on a real model server; its store is checked when the story is over."""
 
     def reply(request: dict[str, Any]) -> Answer:
         prompt = str(request["messages"][-1]["content"])
-        hangs = never is not None and title_of(prompt) == never
-        return Answer(hang=True) if hangs else Answer(brain(request["messages"]))
+        if never is not None and title_of(prompt) == never:
+            return Answer(hang=True)
+        return instead(request) or Answer(brain(request["messages"]))
 
     with anyio.fail_after(DEADLINE_SECONDS):
         async with OpenAIServer(reply).running() as server:
@@ -55,3 +57,8 @@ async def by_title(swarm: Swarm, request: TaskId, title: str) -> Task:
 
 async def happened(swarm: Swarm, task_id: TaskId, kind: EventType) -> list[Event]:
     return [e async for e in swarm.events() if e.task == task_id and e.type is kind]
+
+
+async def failures_of(swarm: Swarm, task_id: TaskId) -> str:
+    """Why its claims were given back, all together."""
+    return " ".join([e.line() for e in await happened(swarm, task_id, EventType.TASK_LET_GO)])
