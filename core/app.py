@@ -15,6 +15,7 @@ from core.agents.executor import Craft, Crafts, Executor
 from core.agents.paying import Till
 from core.agents.planner import Planner
 from core.agents.sources import Claims, Letters, Source
+from core.agents.speech import Speech
 from core.clock import Clock
 from core.crew import Member, load_crew
 from core.domain.agent import Role
@@ -76,6 +77,8 @@ class Swarm:
         self._clock: Clock = store.clock
         self._prices = Prices(settings.budget.prices)
         self._estimates = Estimates()
+        self.speech = Speech()
+        """What the agents of this process are writing."""
         self._llm: LLM | None = None
         self._recording: Recording | None = None
         self._servers: Servers | None = None
@@ -317,6 +320,7 @@ class Swarm:
             agent=member.name,
             llm=llm,
             model=model,
+            speech=self.speech,
             till=Till(self.board.charges, self._prices, self._estimates, server),
             skills="\n\n".join(self._skills[name].strip() for name in member.skills),
             temperature=member.temperature,

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from pydantic_core import to_json
 
 from core.agents.paying import Paid, Till, new_charge, size_of
+from core.agents.speech import Speech
 from core.domain.limits import Limits
 from core.domain.reply import KeptReply
 from core.domain.task import NO_USAGE, AgentName, Task, Usage
@@ -33,6 +34,7 @@ class Voice(NamedTuple):
     llm: LLM
     model: str
     till: Till
+    speech: Speech
     skills: str = ""
     temperature: float | None = None
     max_output_tokens: int = 4096
@@ -113,11 +115,14 @@ class Asking:
         if tokens > room:
             raise ContextTooLong(voice.model, tokens, room)
         charge = new_charge(task, voice.agent, label, voice.model)
+        call = call._replace(hear=voice.speech.hear(task.id))
         try:
             return await till.ask(voice.llm, call, charge)
         except ContextOverflow as error:
             till.estimates.overflowed(voice.model, error.limit or tokens * 3 // 4)
             raise
+        finally:
+            voice.speech.over(task.id)
 
     async def ask_for(
         self,

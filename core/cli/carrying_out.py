@@ -124,7 +124,7 @@ async def _begin(swarm: Swarm, asked: Asked, ways: Ways) -> tuple[Shift, Task]:
     if asked.record is not None:
         await swarm.record(asked.record, text, asked.tags, asked.budget)
     request = await swarm.add(text, tags=asked.tags, budget=asked.budget)
-    screen = screen_for(swarm.board, [request], json=ways.json, quiet=ways.quiet)
+    screen = screen_for(swarm, [request], json=ways.json, quiet=ways.quiet)
     return Shift(swarm, screen, cursor=cursor), request
 
 
@@ -170,7 +170,7 @@ async def work(opening: Opening, ways: Ways) -> int:
         finished = True
         if await swarm.board.busy():
             await _reached(swarm, "nothing was begun")
-            screen = screen_for(swarm.board, still_open, json=ways.json, quiet=ways.quiet)
+            screen = screen_for(swarm, still_open, json=ways.json, quiet=ways.quiet)
             shift = Shift(swarm, screen, cursor=await swarm.last_event())
             finished = await shift.work()
             wanted |= shift.touched

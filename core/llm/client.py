@@ -44,8 +44,8 @@ class Call(NamedTuple):
     estimated_tokens: int = 0
     """Of prompt and reply together."""
     bill: Bill | None = None
-    hear: Callable[[str], None] | None = None
-    """Told the text so far while it comes in, several times a second at most."""
+    hear: Callable[[Callable[[], str]], None] | None = None
+    """Told by each try where its text so far can be read while it comes in."""
 
 
 class Reply(NamedTuple):

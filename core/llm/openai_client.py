@@ -150,7 +150,9 @@ class OpenAIClient:
     async def _exchange(self, call: Call, dialect: Dialect) -> Heard | Dialect:
         """What the server said, or a simpler dialect when it does not understand this one."""
         body = spelled(call, dialect)
-        listener = Listener(call.hear)
+        listener = Listener()
+        if call.hear is not None:
+            call.hear(listener.so_far)
         sent = True
         try:
             return await self._sent(body, listener)

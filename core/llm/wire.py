@@ -2,8 +2,7 @@
 
 import json
 import ssl
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 
 import anyio
@@ -13,8 +12,6 @@ from core.domain.task import NO_USAGE, Usage
 
 MOST_BYTES = 32 * 1024 * 1024
 LAST_BYTES_SECONDS = 0.5
-HEAR_SECONDS = 0.25
-"""How often whoever listens is told the text so far."""
 
 BROKEN_CONNECTION = (httpx2.RequestError, ssl.SSLError, anyio.EndOfStream)
 
@@ -133,14 +130,12 @@ def parse(body: bytes) -> Any:
 class Listener:
     """Collects the pieces of one reply; a whole object is a stream of one piece."""
 
-    def __init__(self, hear: Callable[[str], None] | None = None) -> None:
+    def __init__(self) -> None:
         self.done = False
         self.began = False
         """Something of a reply was there."""
         self.finish: str | None = None
         self.usage: Usage | None = None
-        self._hear = hear
-        self._told_at = 0.0
         self._size = 0
         self._rest = b""
         self._data: list[bytes] = []
@@ -188,16 +183,11 @@ class Listener:
         if isinstance(said, dict):
             self._text.append(_text(said.get("content")))
             self._refusal.append(_text(said.get("refusal")))
-            if self._hear is not None:
-                self._tell(self._hear)
         if isinstance(choice.get("finish_reason"), str):
             self.finish = choice["finish_reason"]
 
-    def _tell(self, hear: Callable[[str], None]) -> None:
-        now = time.monotonic()
-        if now - self._told_at >= HEAR_SECONDS:
-            self._told_at = now
-            hear("".join(self._text))
+    def so_far(self) -> str:
+        return _whole("".join(self._text))
 
     def heard_stream(self) -> Heard:
         # A last event may lack the blank line after it.
@@ -216,8 +206,6 @@ class Listener:
 
     def _heard(self) -> Heard:
         text, refusal = _whole("".join(self._text)), _whole("".join(self._refusal))
-        if self._hear is not None:
-            self._hear(text)
         return Heard(text, refusal, self.finish, self._model, self.usage or NO_USAGE)
 
 

@@ -41,6 +41,8 @@ class Answer:
     hang_after: int | None = None
     """Falls silent after so many pieces of a stream, until the client goes."""
     hang: bool = False
+    pause_after: int | None = None
+    """Waits for `wait_for` after so many pieces of a stream, and not before the first."""
     wait_for: asyncio.Event | None = None
     delay_seconds: float = 0
 
@@ -133,7 +135,7 @@ class OpenAIServer:
     async def _answer(self, wire: "Wire", asked: dict[str, Any], answer: Answer) -> None:
         if answer.hang:
             await wire.wait_until_gone()
-        if answer.wait_for:
+        if answer.wait_for and answer.pause_after is None:
             await answer.wait_for.wait()
         await asyncio.sleep(answer.delay_seconds)
         if answer.status != 200:
@@ -156,6 +158,8 @@ class OpenAIServer:
         for count, piece in enumerate(pieces(asked, answer)):
             if count == answer.cut_after:
                 raise ConnectionAbortedError
+            if count == answer.pause_after and answer.wait_for:
+                await answer.wait_for.wait()
             if count == answer.hang_after:
                 await wire.wait_until_gone()
             await wire.write(b"data: " + json.dumps(piece).encode() + b"\n\n")
