@@ -22,6 +22,7 @@ from core.cli.reading import with_earlier
 from core.cli.reporting import print_answer, result_line, say, summary, worst
 from core.cli.screens import screen_for
 from core.cli.shift import Shift
+from core.cli.worth import worth
 from core.domain.agent import Role
 from core.domain.budget import NO_BUDGET, Budget
 from core.domain.outcome import Outcome
@@ -104,11 +105,12 @@ async def plan(opening: Opening, asked: Asked, ways: Ways) -> int:
         if ways.json:
             spent = await swarm.board.replies.spent(request.id)
             outcome = await swarm.outcome(request.id)
-            plan = plan_as_data(family, swarm.rules)
+            plan = plan_as_data(family, swarm.rules) | (await worth(swarm, family)).as_data()
             print(result_line(DONE, outcome, spent, plan=plan), flush=True)
         else:
             width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-            print("\n".join(plan_lines(family, swarm.rules, width)), flush=True)
+            cost = await worth(swarm, family)
+            print("\n".join(plan_lines(family, swarm.rules, cost, width)), flush=True)
             _hint(ways, f"planned; run it with: swarm work, or drop it: swarm cancel {request.id}")
         return DONE
 

@@ -56,3 +56,34 @@ def test_a_budget_in_dollars_without_a_price_is_refused_before_anything_is_added
 def test_a_budget_of_nothing_is_bad_input(swarm: Command) -> None:
     assert swarm("run", "--budget-tokens", "0", "Do it").returncode == 2
     assert swarm("add", "--task", "--budget-tokens", "9", "Do it").returncode == 2
+
+
+def test_a_plan_shows_what_it_may_cost(with_model: WithModel, project: Path) -> None:
+    shown = metered(with_model, project)("run", "--plan", "Do it")
+
+    # The plan itself took 400 tokens; six tasks and the answer are seven calls more.
+    assert "estimate: 7 calls, about 2,800 tokens" in shown.stdout
+
+
+def test_a_plan_that_is_more_than_its_budget_is_told_before_it_runs(
+    with_model: WithModel, project: Path
+) -> None:
+    done = metered(with_model, project)("run", "--budget-tokens", "2500", "Do it")
+
+    told = next(line for line in done.stderr.splitlines() if "more than its budget" in line)
+    assert "2,500 tokens" in told
+    assert "about 2,800 tokens (an estimate)" in told
+
+
+def test_a_big_plan_is_told_with_its_price(with_model: WithModel, project: Path) -> None:
+    brain = Brain(plan=[planned(f"part {number}", "normal") for number in range(10)])
+    swarm = with_model(lambda asked: Answer(brain(asked["messages"]), usage=USAGE))
+    swarm.env["SWARM_BUDGET__REQUEST_TOKENS"] = "1000000"
+    (project / ".swarm" / "settings.yaml").write_text(
+        "budget: {prices: {model-a: {input: 1, output: 10}}}\n"
+    )
+
+    done = swarm("run", "Do it")
+
+    assert "a big plan: 21–31 calls, about 8,400–12,400 tokens, $0.03–$0.04" in done.stderr
+    assert "$0.0" in done.stderr.splitlines()[-1]
