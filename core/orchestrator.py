@@ -47,7 +47,7 @@ class Orchestrator:
         self.hands = Hands(board, mailbox)
         self._board, self._mailbox, self._limits = board, mailbox, limits
         self._clock = clock
-        self.stops = Stops(board, clock, notice)
+        self.stops = Stops(board, notice)
         self._outages = Outages(clock, notice)
         self._group: TaskGroup | None = None
         self._desks: Sequence[Desk] = ()

@@ -5,21 +5,21 @@ from contextlib import suppress
 
 from anyio.abc import TaskGroup
 
-from core.clock import Clock
 from core.domain.task import Kind, Task, TaskId
 from core.errors import BudgetSpent, IllegalTransition
 from core.task_board import TaskBoard
 
-LOOK_SECONDS = 0.25
+LOOK_SECONDS = 2.0
+"""How often to look without being called: another process rings no bell here."""
 
 
 class Stops:
-    def __init__(self, board: TaskBoard, clock: Clock, notice: Callable[[str], object]) -> None:
+    def __init__(self, board: TaskBoard, notice: Callable[[str], object]) -> None:
         self.answer: Callable[[Task], Awaitable[object]] | None = None
         """Writes a partial answer; without it a request stops with none."""
         self.under_way: set[TaskId] = set()
         """Requests that stop, and whose partial answer is not there yet."""
-        self._board, self._clock, self._notice = board, clock, notice
+        self._board, self._notice = board, notice
 
     async def begin(self, error: BudgetSpent, group: TaskGroup) -> bool:
         """Whether the request stops for that; a single task can't, and only fails."""
@@ -37,8 +37,9 @@ class Stops:
             # Another process may have done the same already.
             with suppress(IllegalTransition):
                 await self._board.people.budget(request)
+            ear = self._board.listen_for_events()
             while any(task.holder is not None for task in await self._board.family(request)):
-                await self._clock.sleep(LOOK_SECONDS)
+                await ear.wait(LOOK_SECONDS)
             if self.answer is not None:
                 with suppress(IllegalTransition):
                     await self.answer(await self._board.get(request))
