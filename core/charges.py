@@ -29,7 +29,7 @@ class Settlement(NamedTuple):
 
 def book(tx: Transaction, settlement: Settlement) -> None:
     for charge in settlement.new:
-        tx.add_charge(charge._replace(ts=tx.now))
+        tx.add_charge(charge)
     for charge in settlement.settled:
         tx.settle_charge(charge)
     for name in settlement.dropped:
@@ -42,6 +42,7 @@ class Charges:
     def __init__(self, store: Store, rules: BudgetRules) -> None:
         self._store = store
         self._rules = rules
+        self.process = str(this_process())
         self._budgets: dict[TaskId, Budget] = {}
         """What this process knows of budgets; looked up again before a call is refused."""
 
@@ -91,7 +92,7 @@ class Charges:
         async with self._store.transaction() as tx:
             error, may_pass = await self._refusal(tx, charge, last=last)
             if error is None:
-                tx.add_charge(charge._replace(ts=tx.now))
+                tx.add_charge(charge)
             return error, may_pass
 
     @retried
@@ -147,4 +148,4 @@ def day_began(now: float) -> float:
 def _is_under_way(charge: Charge, now: float) -> bool:
     if charge.state is not ChargeState.OPEN or now - charge.ts > LONGEST_CALL_SECONDS:
         return False
-    return charge.process == str(this_process()) or not surely_dead(charge.process)
+    return not surely_dead(charge.process)

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 from pydantic import BaseModel
 from pydantic_core import to_json
 
-from core.agents.paying import Paid, Till, new_charge, size_of
+from core.agents.paying import Order, Paid, Till, size_of
 from core.agents.speech import Speech
 from core.domain.limits import Limits
 from core.domain.reply import KeptReply
@@ -78,11 +78,6 @@ class Asking:
         voice = self.voice
         return voice.till.estimates.context(voice.model, voice.context_tokens)
 
-    def tokens(self, text: str) -> int:
-        """About how many this model will count."""
-        size = len(text.encode(errors="replace"))
-        return self.voice.till.estimates.tokens(self.voice.model, size)
-
     async def ask(
         self,
         messages: Sequence[Said],
@@ -99,25 +94,24 @@ class Asking:
                 self.usage += found.usage
                 return found.text
         longest = max_output_tokens or min(voice.max_output_tokens, self.context_tokens // 2)
-        call = Call(voice.model, tuple(messages), schema, longest, voice.temperature, task.root)
-        reply, usage, settlement = await self._paid(call)
+        hear = voice.speech.hear(task.id)
+        asked = (voice.model, tuple(messages), schema, longest, voice.temperature, task.root)
+        reply, usage, settlement = await self._paid(Call(*asked, hear=hear), prompt)
         self.usage = usage if self.usage is NO_USAGE else self.usage + usage
         said = (task.id, task.root, label, voice.agent, reply.model or voice.model)
         kept = KeptReply(*said, key, prompt, reply.text, usage)
         await self._replies.keep(kept, settlement)
         return reply.text
 
-    async def _paid(self, call: Call) -> Paid:
+    async def _paid(self, call: Call, prompt: str) -> Paid:
         """A prompt that is too long is not sent: a server might cut it without a word."""
         voice, (task, label, _, _) = self.voice, self._subject
-        till, size = voice.till, size_of(call)
+        till, size = voice.till, size_of(prompt)
         tokens, room = till.estimates.tokens(voice.model, size), self.context_tokens
         if tokens > room:
             raise ContextTooLong(voice.model, tokens, room)
-        charge = new_charge(task, voice.agent, label, voice.model)
-        call = call._replace(hear=voice.speech.hear(task.id))
         try:
-            return await till.ask(voice.llm, call, charge)
+            return await till.ask(voice.llm, call, Order(task, voice.agent, label, size))
         except ContextOverflow as error:
             till.estimates.overflowed(voice.model, error.limit or tokens * 3 // 4)
             raise

@@ -32,7 +32,8 @@ async def short_request(asking: Asking, board: TaskBoard, task: Task) -> str:
     """What was asked for, or its summary where it would leave too little room for the work."""
     words = await board.words(task.root)
     most = asking.room_tokens // 2
-    if estimated_tokens(words) <= most:
+    # Of four bytes at most is a character: a short request need not be counted.
+    if 4 * len(words) < most or estimated_tokens(words) <= most:
         return words
     # Of the request itself, so that every agent with this model finds the same summary.
     root = await board.get(task.root)

@@ -1,7 +1,8 @@
 """Paying: what a call may cost is reserved before it and settled after it, whatever comes."""
 
+import itertools
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import anyio
@@ -12,12 +13,21 @@ from core.domain.task import NO_USAGE, AgentName, Task, Usage
 from core.llm.client import LLM, Bill, Call, Reply
 from core.llm.estimates import Estimates
 from core.llm.prices import Prices
-from core.process import this_process
 
 LAST_WORDS_SECONDS = 5.0
 """How long the board may take to hear what a call cost when everything stops."""
 PARTIAL = "partial"
 """The call that may use what was kept back of a budget."""
+
+
+class Order(NamedTuple):
+    """What a call is made for."""
+
+    task: Task
+    agent: AgentName
+    label: str
+    size_bytes: int
+    """Of the prompt."""
 
 
 class Paid(NamedTuple):
@@ -38,13 +48,13 @@ class Till:
         self._prices = prices
         self._server = server
 
-    async def ask(self, llm: LLM, call: Call, charge: Charge) -> Paid:
+    async def ask(self, llm: LLM, call: Call, order: Order) -> Paid:
         if not self._server:
             # A model in this process: nothing is under way when it dies.
             reply = await llm.ask(call)
-            settled = self._settled(charge, [(reply.model or call.model, reply.usage)])
-            return Paid(reply, reply.usage, Settlement(new=(settled,)))
-        account = _Account(self, self._charges, self._estimated(charge, call))
+            charge = self._charge(order, reply.model or call.model)
+            return Paid(reply, reply.usage, Settlement(new=(charge.settled(reply.usage),)))
+        account = _Account(self._charges, self._estimated(order, call), self._cost)
         await account.open()
         call = call._replace(bill=account, estimated_tokens=account.charge.estimated_tokens)
         try:
@@ -53,48 +63,48 @@ class Till:
             with anyio.move_on_after(LAST_WORDS_SECONDS, shield=True):
                 await account.close()
             raise
-        self._learn(call, account)
+        if account.tries:
+            model, usage = account.tries[-1]
+            self.estimates.learn(model, order.size_bytes, usage.input_tokens)
         return Paid(reply, account.usage(), account.settlement(reply))
 
-    def _estimated(self, charge: Charge, call: Call) -> Charge:
-        asked = self.estimates.tokens(call.model, size_of(call))
+    def _charge(self, order: Order, model: str) -> Charge:
+        task = order.task
+        return Charge(
+            new_id(), task.root, task.id, order.agent, order.label, model, self._charges.process
+        )
+
+    def _estimated(self, order: Order, call: Call) -> Charge:
+        asked = self.estimates.tokens(call.model, order.size_bytes)
         worst = Usage(input_tokens=asked, output_tokens=call.max_output_tokens)
-        return charge._replace(
+        return self._charge(order, call.model)._replace(
             estimated_tokens=asked + call.max_output_tokens,
             estimated_usd=self._prices.cost(self._server, call.model, worst),
         )
 
-    def _settled(self, charge: Charge, tries: Sequence[tuple[str, Usage]]) -> Charge:
-        """The charge with what its server counted; one price nobody knows leaves it unknown."""
-        total = sum((usage for _, usage in tries), NO_USAGE)
+    def _cost(self, tries: Sequence[tuple[str, Usage]]) -> float | None:
+        """Of all of them; one price nobody knows leaves it unknown."""
         costs = [self._prices.cost(self._server, model, usage) for model, usage in tries]
         known = [cost for cost in costs if cost is not None]
-        return charge._replace(
-            model=tries[-1][0],
-            state=ChargeState.SETTLED,
-            input_tokens=total.input_tokens,
-            cached_tokens=total.cached_tokens,
-            output_tokens=total.output_tokens,
-            cost_usd=sum(known) if len(known) == len(costs) else None,
-        )
-
-    def _learn(self, call: Call, bill: Bill) -> None:
-        if bill.tries:
-            model, usage = bill.tries[-1]
-            self.estimates.learn(model, size_of(call), usage.input_tokens)
+        return sum(known) if len(known) == len(costs) else None
 
 
 class _Account(Bill):
     """The charges of one call, one for each try that reached the server."""
 
-    __slots__ = ("_charges", "_earlier", "_till", "charge", "is_open")
+    __slots__ = ("_charges", "_cost", "_earlier", "charge", "is_open")
 
-    def __init__(self, till: Till, charges: Charges, charge: Charge) -> None:
+    def __init__(
+        self,
+        charges: Charges,
+        charge: Charge,
+        cost: Callable[[Sequence[tuple[str, Usage]]], float | None],
+    ) -> None:
         super().__init__()
         self.charge = charge
         self.is_open = False
-        self._till = till
         self._charges = charges
+        self._cost = cost
         self._earlier = NO_USAGE
 
     async def open(self) -> None:
@@ -115,35 +125,30 @@ class _Account(Bill):
             self.tries, self.unknown = [], 0
 
     def usage(self) -> Usage:
-        return self._earlier + self._as_settled()
+        return self._earlier + self._counted() if self.tries else self._earlier
 
     def settlement(self, reply: Reply | None = None) -> Settlement:
         if self.tries:
-            return Settlement(settled=(self._till._settled(self.charge, self.tries),))
+            model, _ = self.tries[-1]
+            done = self.charge.settled(self._counted())._replace(model=model)
+            return Settlement(settled=(done,))
         if self.unknown or reply is not None:
             return Settlement(settled=(self.charge._replace(state=ChargeState.UNKNOWN),))
         return Settlement(dropped=(self.charge.id,))
 
-    def _as_settled(self) -> Usage:
-        if not self.tries:
-            return NO_USAGE
-        done = self._till._settled(self.charge, self.tries)
-        return Usage(
-            input_tokens=done.input_tokens,
-            cached_tokens=done.cached_tokens,
-            output_tokens=done.output_tokens,
-            cost_usd=done.cost_usd,
-        )
+    def _counted(self) -> Usage:
+        total = sum((usage for _, usage in self.tries[1:]), self.tries[0][1])
+        return total.model_copy(update={"cost_usd": self._cost(self.tries)})
 
 
-def new_charge(task: Task, agent: AgentName, label: str, model: str) -> Charge:
-    process = str(this_process())
-    return Charge(new_id(), task.root, task.id, agent, label, model, process)
+_PROCESS = secrets.token_hex(6)
+_count = itertools.count(1)
 
 
 def new_id() -> str:
-    return secrets.token_hex(8)
+    """Unique by the process and its count, so that rows of one process stand together."""
+    return f"{_PROCESS}-{next(_count)}"
 
 
-def size_of(call: Call) -> int:
-    return sum(len(said.content.encode(errors="replace")) for said in call.messages)
+def size_of(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode(errors="replace"))

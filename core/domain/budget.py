@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from core.domain.task import AgentName, TaskId
+from core.domain.task import AgentName, TaskId, Usage
 
 KEPT_FOR_THE_ANSWER = 0.1
 """This part of a request's budget is for the honest partial answer when the rest is spent."""
@@ -105,3 +105,11 @@ class Charge(NamedTuple):
     """Of the input tokens, those the server had read before."""
     output_tokens: int = 0
     cost_usd: float | None = None
+
+    def settled(self, usage: Usage) -> "Charge":
+        """With what the server counted."""
+        counted = (usage.input_tokens, usage.cached_tokens, usage.output_tokens, usage.cost_usd)
+        return Charge._make((*self[:8], _DONE, *self[9:11], *counted))
+
+
+_DONE = ChargeState.SETTLED

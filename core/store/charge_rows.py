@@ -7,8 +7,8 @@ from core.domain.budget import Budget, Charge, ChargeState
 from core.domain.reply import Spent
 
 
-def row_of(charge: Charge) -> tuple[Any, ...]:
-    return (*charge[:8], charge.state.value, *charge[9:])
+def row_of(charge: Charge, now: float) -> tuple[Any, ...]:
+    return (*charge[:7], now, charge.state._value_, *charge[9:])
 
 
 def settled_row(charge: Charge) -> tuple[Any, ...]:

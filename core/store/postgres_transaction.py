@@ -278,7 +278,7 @@ class PostgresTransaction:
         self.writes.add(queries.DISCARD_REPLY, (number,))
 
     def add_charge(self, charge: Charge) -> None:
-        self.writes.add(charges.NEW_CHARGE, charge_rows.row_of(charge))
+        self.writes.add(charges.NEW_CHARGE, charge_rows.row_of(charge, self.now))
         self._charged(charge)
 
     def settle_charge(self, charge: Charge) -> None:

@@ -307,7 +307,7 @@ class SqliteTransaction:
         self._write(sqlite_replies.DISCARD, (number,))
 
     def add_charge(self, charge: Charge) -> None:
-        self._write(sqlite_charges.NEW_CHARGE, charge_rows.row_of(charge))
+        self._write(sqlite_charges.NEW_CHARGE, charge_rows.row_of(charge, self.now))
 
     def settle_charge(self, charge: Charge) -> None:
         self._write(sqlite_charges.SETTLE, charge_rows.settled_row(charge))

@@ -16,7 +16,7 @@ CREATE TABLE charges (
     cached_tokens INTEGER NOT NULL,
     output_tokens INTEGER NOT NULL,
     cost_usd REAL
-);
+) WITHOUT ROWID;
 CREATE INDEX charges_of ON charges (root);
 CREATE INDEX charges_since ON charges (ts);
 
