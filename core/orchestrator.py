@@ -74,6 +74,7 @@ class Orchestrator:
     async def run(self, desks: Sequence[Desk], roots: Roots = None) -> None:
         """Work until nothing is left to do for these roots, or until a stop."""
         self._desks = desks
+        self._outages.servers = frozenset(desk.server for desk in desks)
         try:
             await self._recover()
             async with anyio.create_task_group() as self._group:

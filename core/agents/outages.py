@@ -26,6 +26,8 @@ class Outages:
         self._notice = notice
         self._states: dict[str, _State] = {}
         self._answered_at = 0.0
+        self.servers: frozenset[str] = frozenset()
+        """All that this crew talks to."""
 
     def pause_seconds(self, server: str) -> float:
         """How long work for this server rests from now on."""
@@ -51,15 +53,15 @@ class Outages:
         self._answered_at = now
 
     def began(self, server: str, error: ModelOutage) -> bool:
-        """Whether to wait for its end: not where it never answered, or was out for too long."""
+        """Whether to wait for its end: not where nobody ever answered, or for too long."""
         now = self._clock.now()
         state = self._states.setdefault(server, _State())
-        others_answer = now - self._answered_at < OUTAGE_SECONDS
-        too_long = now - (state.out_since or now) >= OUTAGE_SECONDS and not others_answer
-        answered = state.answered or (server == EVERYBODY and self._anybody_answered)
-        if not answered or too_long:
-            return False
         state.out_since = state.out_since or now
+        long_out = now - state.out_since >= OUTAGE_SECONDS
+        if long_out and now - self._answered_at >= OUTAGE_SECONDS:
+            return False
+        if self._all_out and not any(one.answered for one in self._states.values()):
+            return False
         if state.paused_until <= now:
             seconds = max(state.pause_seconds, error.again_in_seconds or 0.0)
             state.paused_until = now + seconds
@@ -68,5 +70,7 @@ class Outages:
         return True
 
     @property
-    def _anybody_answered(self) -> bool:
-        return any(state.answered for state in self._states.values())
+    def _all_out(self) -> bool:
+        """No server is left that might answer."""
+        out = {name for name, state in self._states.items() if state.out_since is not None}
+        return EVERYBODY in out or self.servers <= out

@@ -6,7 +6,7 @@ from itertools import pairwise
 import anyio
 import structlog
 
-from core.errors import ModelError, ModelFailed
+from core.errors import DayBudgetSpent, ModelError, ModelFailed, PriceUnknown
 from core.llm.client import LLM, Call, Reply
 
 log = structlog.get_logger()
@@ -27,6 +27,8 @@ class Fallbacks:
         for model, after in pairwise(models):
             try:
                 return await self._ask(call._replace(model=model))
+            except (DayBudgetSpent, PriceUnknown):
+                raise
             except ModelError as error:
                 log.warning("model_fell_back", model=model, to=after, reason=str(error))
         return await self._ask(call._replace(model=models[-1]))

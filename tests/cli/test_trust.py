@@ -80,8 +80,11 @@ def test_after_trust_the_named_server_gets_its_own_key(
         assert "key_variable OTHER_API_KEY" in said.out
 
         done = swarm("run", "Do it")
+        healthy = swarm("doctor")
 
         assert done.code == 0, done
+        assert (healthy.code, CANARY in healthy.out) == (0, False), healthy
+        assert ("of 'executor' answers" in healthy.out) is (hostile == "an agent")
         assert {one["authorization"] for one in other.requests} == {f"Bearer {CANARY}"}
         assert "not-for-others" not in str(other.requests)
         assert CANARY not in str(own.requests)
