@@ -278,7 +278,9 @@ async def _server(
         yield Finding(check="model", level=Level.SKIPPED, text="the server comes first")
         return
     yield Finding(check="server", level=Level.OK, text=f"{name} answers")
-    for model in sorted({one.model for one in files.members if one.model} - set(listed)):
+    for model in sorted(
+        {one.model for one in files.members if one.model and not one.base_url} - set(listed)
+    ):
         if listed:
             yield Finding(
                 check="model",

@@ -37,6 +37,8 @@ class Gate:
         self._clock = clock
         self._lines: dict[str, deque[_Waiter]] = {}
         """Who waits, by request; whose turn is next stands first."""
+        self._why = ""
+        """What was wrong the last time."""
         self._keeper: _Waiter | None = None
         """The waiter that looks at the clock for all."""
 
@@ -70,8 +72,11 @@ class Gate:
         self.pace.refused(start, self._clock.now(), wait_seconds)
         self._admit()
 
-    def leave_failed(self, start: Start, wait_seconds: float | None) -> None:
+    def leave_failed(
+        self, start: Start, wait_seconds: float | None, why: str = "it failed several times"
+    ) -> None:
         """It can't be reached, or is broken."""
+        self._why = why
         self.pace.in_flight -= 1
         now = self._clock.now()
         if wait_seconds is not None:
@@ -169,5 +174,5 @@ class Gate:
 
     def _outage(self, now: float) -> ModelOutage:
         seconds = max(self.breaker.again_at - now, 0.0)
-        why = f"it failed several times in a row; the next try is in {seconds:.0f} s"
+        why = f"{self._why}; the next try is in {seconds:.0f} s"
         return ModelOutage(self._server, why, again_in_seconds=seconds)

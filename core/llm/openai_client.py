@@ -121,7 +121,7 @@ class OpenAIClient:
             if failure.busy:
                 self.gate.leave_refused(start, wait)
             elif isinstance(failure.error, ModelOutage):
-                self.gate.leave_failed(start, wait)
+                self.gate.leave_failed(start, wait, failure.error.why)
             else:
                 self.gate.leave(start)
             raise
