@@ -84,7 +84,7 @@ class Mailbox:
             for agent in agents:
                 mail = await self._take(tx, agent, roots)
                 if mail is not None:
-                    task = None if mail.task is None else await tx.task(mail.task)
+                    task = None if mail.task is None else await tx.glance(mail.task)
                     letters.append(Letter(mail, task))
                 elif agent.name not in called:
                     break

@@ -16,6 +16,11 @@ _MAIL_NOT_PAUSED = _NOT_PAUSED.format(table="mail")
 _KEY = "hashtextextended(root, 0)"
 """A family is locked by its root: an advisory lock takes no transaction number, a row's would."""
 
+_IN_ORDER = "(age(xmin) >= 0 OR xmin = pg_current_xact_id_if_assigned()::xid)"
+"""Events are numbered by transactions, and a transaction gets its number when it first locks a row
+or writes. One that was numbered before whoever changed a row last would tell of its own change as
+if it had come first: it passes such a row over, or is done again with a new number."""
+
 # One task
 
 TASK = f"SELECT {_TASK_COLUMNS} FROM tasks WHERE id = %s"
@@ -92,7 +97,7 @@ LAST_EVENT = f"SELECT coalesce(max(seq), 0) FROM events WHERE seq < {_SETTLED_BE
 _CLAIM = f"""\
 WITH found AS MATERIALIZED (
     SELECT {_TASK_COLUMNS} FROM tasks
-    WHERE claimable = %s AND {_TASKS_NOT_PAUSED} {{and_also}}
+    WHERE claimable = %s AND {_TASKS_NOT_PAUSED} AND {_IN_ORDER} {{and_also}}
     ORDER BY hint, root_created, rank, number LIMIT 1 FOR UPDATE SKIP LOCKED
 )
 SELECT {_KEY}, pg_try_advisory_xact_lock({_KEY}), found.* FROM found"""
@@ -104,6 +109,7 @@ RECEIVE = (
     f"SELECT {_MAIL_COLUMNS} FROM mail WHERE status = 'queued' "
     "AND (to_agent = %s OR to_role = ANY(%s::text[])) "
     f"AND (not_for IS NULL OR strpos(not_for, %s) = 0) AND (root IS NULL OR {_MAIL_NOT_PAUSED}) "
+    f"AND {_IN_ORDER} "
 )
 RECEIVE_ORDER = "ORDER BY number LIMIT 1 FOR UPDATE SKIP LOCKED"
 RECEIVE_ANY = RECEIVE + RECEIVE_ORDER
@@ -139,7 +145,7 @@ NEW_MAIL = (
 )
 MAIL_STATE = (
     f"UPDATE mail SET {', '.join(f'{name} = %s' for name in rows.MAIL_STATE)} "
-    "WHERE number = %s AND fence = %s"
+    f"WHERE number = %s AND fence = %s AND {_IN_ORDER}"
 )
 NEW_CRITIQUE = (
     "INSERT INTO critiques (task, round, late, mail, critique) VALUES (%s, %s, %s, %s, %s)"
@@ -162,7 +168,7 @@ def new_task(names: tuple[str, ...]) -> str:
 
 def task_change(names: tuple[str, ...]) -> str:
     changes = ", ".join(f"{name} = %s" for name in names)
-    return f"UPDATE tasks SET {changes} WHERE id = %s AND version = %s"
+    return f"UPDATE tasks SET {changes} WHERE id = %s AND version = %s AND {_IN_ORDER}"
 
 
 def new_events(count: int) -> str:
@@ -174,14 +180,3 @@ def new_events(count: int) -> str:
         "told.ts::float8, told.type, told.task, told.request, told.data "
         f"FROM swarm_store, (VALUES {places}) AS told(place, ts, type, task, request, data)"
     )
-
-
-PLANS = {
-    "swarm_task": TASK,
-    "swarm_hold": HOLD,
-    "swarm_claim": CLAIM_ANY,
-    "swarm_fix": CLAIM_FIX,
-    "swarm_receive": RECEIVE_ANY,
-    "swarm_message": MESSAGE,
-}
-"""What every step asks, planned once in each session."""

@@ -17,7 +17,7 @@ from core.store import charge_rows, postgres_finding, rows
 from core.store import postgres_charges as charges
 from core.store import postgres_queries as queries
 from core.store.postgres_families import Families
-from core.store.postgres_sessions import Answer as Found
+from core.store.postgres_line import Answer as Found
 from core.store.postgres_sessions import Session
 from core.store.postgres_words import Statement
 from core.store.postgres_writes import Writes
@@ -52,8 +52,16 @@ class PostgresTransaction:
     async def task(self, task_id: TaskId) -> Task:
         return self._tasks.get(task_id) or await self._load(task_id)
 
+    async def glance(self, task_id: TaskId) -> Task:
+        if task_id in self._tasks:
+            return self._tasks[task_id]
+        (found,) = await self.session.ask(Statement(queries.TASK, (task_id,)))
+        if not found.rows:
+            raise TaskNotFound(task_id)
+        return self._sound(found.rows[0])
+
     async def _load(self, task_id: TaskId) -> Task:
-        one = self.session.call("swarm_task", queries.TASK, (task_id,))
+        one = Statement(queries.TASK, (task_id,))
         if self._reading:
             (found,) = await self.session.ask(one)
         else:
@@ -181,7 +189,7 @@ class PostgresTransaction:
 
     async def message(self, number: int) -> Message:
         if number not in self._messages:
-            one = self.session.call("swarm_message", queries.MESSAGE, (number,))
+            one = Statement(queries.MESSAGE, (number,))
             (found,) = await self.session.ask(one)
             if not found.rows:
                 raise MailNotFound(number)
@@ -251,7 +259,7 @@ class PostgresTransaction:
     def put_message(self, message: Message) -> None:
         before = self._messages[message.number]
         values = (*rows.mail_state(message), message.number, before.fence)
-        self.writes.add(queries.MAIL_STATE, values, contested=True)
+        self.writes.add(queries.MAIL_STATE, values)
         self._messages[message.number] = message
 
     def add_critique(self, task: Task, critique: Critique) -> None:
