@@ -222,3 +222,47 @@ class StoreFailed(StoreError):
     def __init__(self, path: str, why: str) -> None:
         super().__init__(f"the store {path} could not be written: {why}")
         self.path = path
+
+
+class StoreInterrupted(StoreError):
+    """The step was cut off and nothing of it was kept: it can be done again as it was."""
+
+    def __init__(self, path: str, why: str) -> None:
+        super().__init__(f"the store {path} broke off a step and kept nothing of it: {why}")
+        self.path = path
+        self.why = why
+
+
+class StoreOutcomeUnknown(StoreError):
+    """The connection ended while a step was being kept, and the server can't be asked."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"the store {path} went away while it kept a step; whether it did is on the board"
+        )
+        self.path = path
+
+
+class StoreNotMade(StoreError):
+    def __init__(self, path: str) -> None:
+        super().__init__(f"there is no board in {path} yet; make it with: swarm store init")
+        self.path = path
+
+
+class StoreTooOld(StoreError):
+    def __init__(self, path: str, found: int, known: int) -> None:
+        super().__init__(
+            f"the store {path} has schema {found} and this Swarm works with {known}; "
+            "bring it up to date with: swarm store migrate"
+        )
+        self.path = path
+        self.found = found
+        self.known = known
+
+
+class StoreUnsupported(StoreError):
+    def __init__(self, path: str, found: str, supported: str) -> None:
+        super().__init__(f"the server of {path} is {found}, and Swarm works with {supported}")
+        self.path = path
+        self.found = found
+        self.supported = supported

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 from pydantic import BaseModel, ConfigDict
 
 from core.bell import Bell
+from core.clock import Clock
 from core.domain.agent import Role
 from core.domain.critique import Critique
 from core.domain.events import Event, EventType
@@ -73,8 +74,16 @@ class Reader(Protocol):
 
     async def message(self, number: int) -> Message: ...
     async def messages(self, *statuses: MailStatus) -> list[Message]: ...
-    async def events(self, after: int, limit: int) -> list[Event]:
-        """Events past a cursor; one that commits later always has a higher number."""
+    async def events(self, after: int, limit: int, *, whole: bool = False) -> list[Event]:
+        """Events past a cursor; one that is kept later always has a higher number.
+
+        An event that is kept may have to wait until it can be promised that no lower number comes
+        after it; the `whole` of a picture has those too, and is no place for a cursor.
+        """
+        ...
+
+    async def last_event(self) -> int:
+        """The number of the newest event that a cursor can stand at; 0 where there is none."""
         ...
 
 
@@ -116,16 +125,28 @@ class Transaction(Reader, Protocol):
 
 
 class Store(Protocol):
-    """A database. Nothing may be awaited inside a transaction but the transaction itself."""
+    """A database. Nothing may be awaited inside a transaction but the transaction itself.
+
+    A step may be broken off and nothing of it kept (`StoreInterrupted`): whoever took it does it
+    again, which is what `core.retrying` is for.
+    """
 
     @property
     def bell(self) -> Bell: ...
+    @property
+    def clock(self) -> Clock:
+        """What leases are counted by: the same time for everybody on this board."""
+        ...
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """One step. Leaving it returns after the step is kept for good."""
         ...
 
     def read(self) -> AbstractAsyncContextManager[Reader]:
         """One consistent picture."""
+        ...
+
+    def hearing(self) -> AbstractAsyncContextManager[None]:
+        """While it lasts, the bell also rings for work that other processes made possible."""
         ...
 
     async def close(self) -> None: ...

@@ -195,13 +195,17 @@ class SqliteTransaction:
             found += [rows.message_of(row) for row in self.query(query)]
         return sorted(found, key=lambda message: message.number)
 
-    async def events(self, after: int, limit: int) -> list[Event]:
+    async def events(self, after: int, limit: int, *, whole: bool = False) -> list[Event]:
         found = self.query(
             "SELECT seq, v, ts, type, task, request, data FROM events WHERE seq > ? "
             "ORDER BY seq LIMIT ?",
             (after, limit),
         )
         return [_event(row) for row in found]
+
+    async def last_event(self) -> int:
+        (seq,) = self._query("SELECT max(seq) FROM events").fetchone()
+        return seq or 0
 
     # Finding work
 

@@ -1,0 +1,114 @@
+"""What a step writes, in the order it was said, and the statements that keep it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic_core import PydanticSerializationError, to_json
+
+from core.domain.events import SCHEMA, NewEvent
+from core.domain.task import Task, TaskId
+from core.errors import StoreFailed, StoreInterrupted, UnstorableText
+from core.store import postgres_queries as queries
+from core.store import rows
+from core.store.postgres_sessions import Session
+from core.store.postgres_words import Statement
+
+
+class Writes:
+    """Of one step."""
+
+    def __init__(self, shown: str) -> None:
+        self.told: list[NewEvent] = []
+        self.sent = False
+        self._shown = shown
+        self._statements: list[Statement] = []
+        self._contested: set[int] = set()
+        """Places of statements whose row another step may have changed meanwhile."""
+        self._dirty: dict[TaskId, tuple[int, dict[str, None]]] = {}
+        """The version a task had when this step came, 0 for a new one, and what changed."""
+
+    @property
+    def pending(self) -> bool:
+        return bool(self._statements or self._dirty)
+
+    @property
+    def any(self) -> bool:
+        return self.pending or self.sent or bool(self.told)
+
+    def added(self, tasks: Mapping[TaskId, Task]) -> list[Task]:
+        """New tasks that the database does not know yet."""
+        return [tasks[task_id] for task_id, (version, _) in self._dirty.items() if version == 0]
+
+    def add(self, text: str, values: Sequence[Any], *, contested: bool = False) -> None:
+        if contested:
+            self._contested.add(len(self._statements))
+        self._statements.append(Statement(text, values))
+
+    def add_task(self, task: Task) -> None:
+        for dependency in dict.fromkeys(task.depends_on):
+            self.add(queries.NEW_DEPENDENCY, (dependency, task.id))
+        self._dirty[task.id] = (0, {})
+
+    def put_task(self, task: Task, changed: Iterable[str]) -> None:
+        version, names = self._dirty.setdefault(task.id, (task.version - 1, {}))
+        names.update(dict.fromkeys(changed))
+
+    async def send(self, session: Session, tasks: Mapping[TaskId, Task]) -> None:
+        """Each statement has to change exactly one row, of the version it was built on."""
+        writes, contested = self._take(tasks)
+        answers = await session.ask(*writes)
+        self._check(answers=[one.changed for one in answers], contested=contested)
+
+    async def send_all(
+        self, session: Session, tasks: Mapping[TaskId, Task], wake: Sequence[Statement]
+    ) -> str:
+        """The rest, with the events; returns the number of the transaction."""
+        writes, contested = self._take(tasks)
+        events = self._events()
+        answers = await session.ask(
+            *writes, *events, *wake, Statement(queries.STEP_NUMBER)
+        )
+        self._check(answers=[one.changed for one in answers[: len(writes)]], contested=contested)
+        return str(answers[-1].rows[0][0])
+
+    def _take(self, tasks: Mapping[TaskId, Task]) -> tuple[list[Statement], set[int]]:
+        writes, contested = self._statements, self._contested
+        for task_id, (version, names) in self._dirty.items():
+            after = tasks[task_id]
+            if version == 0:
+                new = rows.inserted(after)
+                writes.append(Statement(queries.new_task(tuple(new)), tuple(new.values())))
+            else:
+                values = rows.changed(after, names)
+                bound = (*values.values(), task_id, version)
+                writes.append(Statement(queries.task_change(tuple(values)), bound))
+        self._statements, self._contested, self._dirty = [], set(), {}
+        self.sent = self.sent or bool(writes)
+        return writes, contested
+
+    def _check(self, answers: Sequence[int], contested: set[int]) -> None:
+        for place, changed in enumerate(answers):
+            if changed != 1 and place in contested:
+                raise StoreInterrupted(self._shown, "a mail was changed by another step")
+            if changed != 1:
+                raise StoreFailed(self._shown, "a row changed behind a step's back")
+
+    def _events(self) -> list[Statement]:
+        found = []
+        if len(self.told) > queries.EVENTS_A_STEP:
+            most = queries.EVENTS_A_STEP
+            raise StoreFailed(self._shown, f"a step may tell of {most:,} things, not more")
+        if self.told:
+            values: list[Any] = [SCHEMA]
+            for event in self.told:
+                said = (event.task, event.request, _json(event.data))
+                values += [event.ts, event.type._value_, *said]
+            found.append(Statement(queries.new_events(len(self.told)), values))
+        return found
+
+
+def _json(data: Mapping[str, object]) -> str:
+    try:
+        return to_json(data).decode()
+    except PydanticSerializationError as error:
+        raise UnstorableText from error

@@ -1,0 +1,62 @@
+"""Boards on throw-away PostgreSQL servers: one server of each version for each test process."""
+
+import atexit
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import anyio
+import psycopg
+from psycopg import sql
+
+from core.store.postgres import PostgresStore
+from core.store.postgres_address import PostgresAddress
+from core.store.postgres_schema import bring_up_to_date
+from core.store.postgres_sessions import Sessions
+from tests.support.postgres_server import GIVEN, PostgresServer
+
+TEMPLATE = "board"
+_boards: dict[tuple[Path, int], str] = {}
+
+
+@cache
+def server(version: int = 18) -> PostgresServer:
+    """Started when the first test asks for it, and gone with this process."""
+    one = PostgresServer(version)
+    atexit.register(one.stop)
+    one.run(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(TEMPLATE)))
+    make_board(one.url(TEMPLATE))
+    return one
+
+
+def board_for(folder: Path, version: int = 18) -> str:
+    """The address of the empty board that belongs to a test's folder, made when first asked for."""
+    key = folder, version
+    if key not in _boards:
+        _boards[key] = server(version).url(server(version).new_database(TEMPLATE))
+    return _boards[key]
+
+
+def make_board(url: str) -> None:
+    async def make() -> None:
+        address = PostgresAddress(url)
+        sessions = Sessions(address, {})
+        session = await sessions.take()
+        try:
+            await bring_up_to_date(session, address.shown)
+        finally:
+            await sessions.give(session)
+            await sessions.close()
+
+    # In a thread of its own: a test's event loop may be running here.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(anyio.run, make).result()
+
+
+@contextmanager
+def admin(store: PostgresStore) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
+    """Another program on the database of this store."""
+    with psycopg.connect(store.address.conninfo({}), autocommit=True) as connection:
+        yield connection
