@@ -18,7 +18,19 @@ from core.store.postgres_sessions import Sessions
 from tests.support.postgres_server import GIVEN, PostgresServer
 
 TEMPLATE = "board"
+_TABLES = ("tasks", "dependencies", "mail", "critiques", "feedback", "answers", "replies", "events")
+_NUMBERED = ("tasks", "mail", "critiques", "feedback", "replies")
+_EMPTY = "; ".join(
+    [
+        *(f"DELETE FROM {table}" for table in _TABLES),
+        *(
+            f"SELECT setval(pg_get_serial_sequence('{table}', 'number'), 1, false)"
+            for table in _NUMBERED
+        ),
+    ]
+).encode()
 _boards: dict[tuple[Path, int], str] = {}
+_free: dict[int, list[str]] = {}
 
 
 @cache
@@ -35,8 +47,18 @@ def board_for(folder: Path, version: int = 18) -> str:
     """The address of the empty board that belongs to a test's folder, made when first asked for."""
     key = folder, version
     if key not in _boards:
-        _boards[key] = server(version).url(server(version).new_database(TEMPLATE))
-    return _boards[key]
+        free = _free.setdefault(version, [])
+        _boards[key] = free.pop() if free else server(version).new_database(TEMPLATE)
+    return server(version).url(_boards[key])
+
+
+def give_back_boards() -> None:
+    """Empty every board that was asked for: that is a hundred times cheaper than a new one."""
+    for (_, version), name in _boards.items():
+        with server(version).connect(name) as connection:
+            connection.execute(_EMPTY)
+        _free[version].append(name)
+    _boards.clear()
 
 
 def make_board(url: str) -> None:

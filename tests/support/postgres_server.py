@@ -24,6 +24,8 @@ PREFIX = "swpg-"
 USER = "swarm"
 READY_SECONDS = 30.0
 _INSTALLED = {16: "pginstall", 18: "pginstall18"}
+_PLACES = [place for place in ("/dev/shm", "/tmp") if os.access(place, os.W_OK | os.X_OK)]
+"""In memory where there is such a folder: a database is made ten times as fast there."""
 _FAST = ("fsync=off", "full_page_writes=off", "synchronous_commit=off")
 _ALWAYS = (
     "listen_addresses=",
@@ -166,7 +168,7 @@ def _belt() -> list[str]:
 def _folder() -> Path:
     """Short, because the path of a socket has room for 107 bytes."""
     _sweep()
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir="/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=_PLACES[0]))
     (folder / "owner").write_text(str(os.getpid()))
     if os.geteuid() == 0:
         nobody = pwd.getpwnam("nobody")
@@ -177,7 +179,7 @@ def _folder() -> Path:
 
 def _sweep() -> None:
     """Remove what a machine that was switched off left behind."""
-    for folder in Path("/tmp").glob(f"{PREFIX}*"):
+    for folder in (found for place in _PLACES for found in Path(place).glob(f"{PREFIX}*")):
         try:
             owner = int((folder / "owner").read_text())
             os.kill(owner, 0)
