@@ -12,7 +12,7 @@ from core.agents.desk import Desk
 from core.agents.executor import Craft, Crafts, Executor
 from core.agents.planner import Planner
 from core.agents.sources import Claims, Letters, Source
-from core.clock import Clock, SystemClock
+from core.clock import Clock
 from core.crew import Member, load_crew
 from core.domain.agent import Role
 from core.domain.events import Event
@@ -26,19 +26,21 @@ from core.mailbox import Mailbox
 from core.orchestrator import Notice, Orchestrator
 from core.settings import FOLDER, Settings, find_project, load_settings
 from core.skills import Skill, load_skills
-from core.store.sqlite import SqliteStore
-from core.store.sqlite_file import Synchronous
+from core.store import open_store
+from core.store.protocol import Store
 from core.task_board import Roots, TaskBoard
 
 Own = TypeVar("Own", bound=Craft)
 EVENTS_A_PAGE = 500
+EVENTS_POLL_SECONDS = 2.0
+"""What other processes do rings no bell here."""
 
 
 class Swarm:
     """A project's board, and the crew that works on it."""
 
     def __init__(
-        self, project: Path, settings: Settings, store: SqliteStore, env: Mapping[str, str]
+        self, project: Path, settings: Settings, store: Store, env: Mapping[str, str]
     ) -> None:
         self.project = project
         self.settings = settings
@@ -67,24 +69,23 @@ class Swarm:
     ) -> AsyncIterator["Swarm"]:
         """Open the board of the project in or above this folder; made where there is none.
 
+        SWARM_STORE in `env` is the address of a board that is not in this folder, like
+        postgresql://user@host/database.
         Without an `llm` the model server comes from the environment, when it is first needed.
         """
         variables = os.environ if env is None else env
         project = find_project(Path(path))
         settings = load_settings(project, variables, options)
-        store = await SqliteStore.open(
-            _store_file(project),
-            clock=clock or SystemClock(),
-            synchronous=Synchronous(settings.store.synchronous),
-        )
+        url = store_named(variables) or f"sqlite:{_made_store_file(project)}"
+        board = await open_store(url, clock=clock, synchronous=settings.store.synchronous)
         try:
-            swarm = cls(project, settings, store, variables)
+            swarm = cls(project, settings, board, variables)
             swarm._llm = llm
             yield swarm
             if swarm._server is not None:
                 await swarm._server.llm.close()
         finally:
-            await store.close()
+            await board.close()
 
     # Asking for work
 
@@ -137,7 +138,8 @@ class Swarm:
         server = await self.server()
         crew = Orchestrator(self.board, self.mailbox, self.rules.limits, self._clock, notice)
         started(crew)
-        await crew.run(self._desks(server, roots, roles), roots)
+        async with self.store.hearing():
+            await crew.run(self._desks(server, roots, roles), roots)
 
     async def server(self) -> Server:
         """The model server, checked once."""
@@ -159,17 +161,8 @@ class Swarm:
 
     async def last_event(self) -> int:
         """The number of the newest event: what comes after it is new."""
-        # Numbers only rise, so halving finds it in a few looks, on a board of any age.
-        low, high = 0, 1
-        while await self.board.events(high, 1):
-            low, high = high, high * 2
-        while low < high:
-            middle = (low + high) // 2
-            if await self.board.events(middle, 1):
-                low = middle + 1
-            else:
-                high = middle
-        return low
+        async with self.store.read() as reader:
+            return await reader.last_event()
 
     async def events(
         self, after: int = 0, *, request: TaskId | None = None, follow: bool = False
@@ -185,7 +178,7 @@ class Swarm:
             if not page:
                 if not follow:
                     return
-                await ear.wait(self.rules.limits.heartbeat_seconds)
+                await ear.wait(EVENTS_POLL_SECONDS)
 
     def _desks(self, server: Server, roots: Roots, roles: Container[Role]) -> list[Desk]:
         """One for each of these roles."""
@@ -236,7 +229,16 @@ def _rules(settings: Settings, members: Sequence[Member]) -> Rules:
     return settings.rules.model_copy(update={"review": review})
 
 
-def _store_file(project: Path) -> Path:
+def store_named(env: Mapping[str, str]) -> str | None:
+    """The board's address from a user's environment; a project never says where to connect to."""
+    return env.get("SWARM_STORE", "").strip() or None
+
+
+def store_file(project: Path) -> Path:
+    return project / FOLDER / "swarm.db"
+
+
+def _made_store_file(project: Path) -> Path:
     folder = project / FOLDER
     try:
         folder.mkdir(exist_ok=True)
@@ -246,4 +248,4 @@ def _store_file(project: Path) -> Path:
     except OSError as error:
         if not folder.is_dir():
             raise StoreUnreachable(str(folder), error.strerror or str(error)) from error
-    return folder / "swarm.db"
+    return store_file(project)

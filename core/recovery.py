@@ -18,6 +18,7 @@ from core.domain.task import (
 )
 from core.process import surely_dead
 from core.recorder import Recorder
+from core.retrying import retried
 from core.store.protocol import Transaction
 
 Change = Callable[[Task, float], Task]
@@ -45,6 +46,7 @@ class Recovery:
         self._seen_waiting: dict[TaskId, float] = {}
         """When this process last saw a task wait for somebody who did not come."""
 
+    @retried
     async def sweep(self, crew: Crew) -> list[Task]:
         async with self._recorder.store.read() as reader:
             held = [task for task in await reader.held() if self._is_over(task, reader.now)]
@@ -75,6 +77,7 @@ class Recovery:
             return False
         return now >= task.claimed_at + self._limits.timeout_seconds(task.type, task.phase)
 
+    @retried
     async def _end_claim(self, task_id: TaskId) -> Task | None:
         """A lost lease is an attempt; a claim that lives too long is timed out."""
         async with self._recorder.store.transaction() as tx:
@@ -93,6 +96,7 @@ class Recovery:
             await keep.follow()
             return await tx.task(task_id)
 
+    @retried
     async def _watch_review(self, task_id: TaskId, crew: Crew) -> Task | None:
         """A review nobody can answer goes to a person."""
         async with self._recorder.store.transaction() as tx:
@@ -112,6 +116,7 @@ class Recovery:
             await keep.follow()
             return await tx.task(task_id)
 
+    @retried
     async def _watch_critique(self, task_id: TaskId) -> Task | None:
         """A critique nobody fixes is forced; only time in which somebody idle could have counts."""
         async with self._recorder.store.transaction() as tx:

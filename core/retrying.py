@@ -2,9 +2,9 @@
 
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import anyio
 
@@ -17,7 +17,9 @@ Asked = ParamSpec("Asked")
 Said = TypeVar("Said")
 
 
-def retried(step: Callable[Asked, Awaitable[Said]]) -> Callable[Asked, Awaitable[Said]]:
+def retried(
+    step: Callable[Asked, Coroutine[Any, Any, Said]],
+) -> Callable[Asked, Coroutine[Any, Any, Said]]:
     """For what opens one transaction and leaves no trace outside of it."""
 
     @wraps(step)

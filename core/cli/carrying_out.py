@@ -50,9 +50,10 @@ class Asked:
     """The same, of what has to be done before."""
 
 
-def opened(project: Path, model: str | None = None) -> Opening:
-    named = {"SWARM_MODEL": model} if model else {}
-    return Swarm.open(project, env={**os.environ, **named})
+def opened(project: Path, model: str | None = None, store: str | None = None) -> Opening:
+    named = {"SWARM_MODEL": model, "SWARM_STORE": store}
+    said = {name: value for name, value in named.items() if value}
+    return Swarm.open(project, env={**os.environ, **said})
 
 
 async def run(opening: Opening, asked: Asked, ways: Ways) -> int:

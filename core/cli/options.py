@@ -9,6 +9,14 @@ Project = Annotated[
     Path,
     Parameter(name=["--project", "-C"], help="Folder of the project.", show_default=False),
 ]
+StoreUrl = Annotated[
+    str | None,
+    Parameter(
+        name="--store",
+        help="The board's address, like postgresql://user@host/database (else SWARM_STORE, "
+        "else a file in the project).",
+    ),
+]
 Json = Annotated[
     bool, Parameter(name="--json", negative="", help="Print JSON, for programs to read.")
 ]

@@ -11,7 +11,7 @@ from core.cli import carrying_out
 from core.cli.answer_file import AnswerFile
 from core.cli.carrying_out import Asked, Ways, opened
 from core.cli.command import app
-from core.cli.options import HERE, Json, Model, Project, Quiet, Strict, Tags
+from core.cli.options import HERE, Json, Model, Project, Quiet, StoreUrl, Strict, Tags
 from core.cli.reading import request_text
 from core.domain.task import Complexity, Kind
 
@@ -81,12 +81,15 @@ def run(
     json: Json = False,
     quiet: Quiet = False,
     project: Project = HERE,
+    store: StoreUrl = None,
 ) -> int:
     """Hand in a request and wait for its answer."""
     text = request_text(words, file, attach or ())
     ways = Ways(json, quiet, strict, AnswerFile(output) if output else None)
     work = carrying_out.plan if plan else carrying_out.run
-    return anyio.run(partial(work, opened(project, model), Asked(text, tag or (), follow), ways))
+    return anyio.run(
+        partial(work, opened(project, model, store), Asked(text, tag or (), follow), ways)
+    )
 
 
 _ADD_EXAMPLES = """\
@@ -111,6 +114,7 @@ def add(
     type_: TypeOfTask = "answer",
     json: Json = False,
     project: Project = HERE,
+    store: StoreUrl = None,
 ) -> int:
     """Queue a request or a task, for swarm work to do later.
 
@@ -122,7 +126,7 @@ def add(
         fields["max_cycles"] = max_cycles
     text = request_text(words, file, attach or ())
     asked = Asked(text, tag or (), depends_on=depends_on or ())
-    return anyio.run(partial(carrying_out.add, opened(project), asked, fields, json))
+    return anyio.run(partial(carrying_out.add, opened(project, store=store), asked, fields, json))
 
 
 _WORK_EXAMPLES = """\
@@ -140,9 +144,12 @@ def work(
     json: Json = False,
     quiet: Quiet = False,
     project: Project = HERE,
+    store: StoreUrl = None,
 ) -> int:
     """Work on everything on the board until nothing is left to do without you.
 
     Prints the answers it finished; with --json one result line for each request it worked on.
     """
-    return anyio.run(partial(carrying_out.work, opened(project, model), Ways(json, quiet, strict)))
+    return anyio.run(
+        partial(carrying_out.work, opened(project, model, store), Ways(json, quiet, strict))
+    )

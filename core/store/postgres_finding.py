@@ -74,9 +74,7 @@ async def _taken(tx: "PostgresTransaction", key: int, row: Sequence[Any]) -> Tas
     return task
 
 
-def _claim(
-    tx: "PostgresTransaction", wanted: Wanted, which: str, keys: list[int]
-) -> Statement:
+def _claim(tx: "PostgresTransaction", wanted: Wanted, which: str, keys: list[int]) -> Statement:
     own, within = wanted.own is not None, wanted.roots is not None
     values: list[Any] = [wanted.phase._value_]
     values += [wanted.own, wanted.waited_seconds] if own else []

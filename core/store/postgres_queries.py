@@ -14,7 +14,7 @@ _NOT_PAUSED = (
 _TASKS_NOT_PAUSED = _NOT_PAUSED.format(table="tasks")
 _MAIL_NOT_PAUSED = _NOT_PAUSED.format(table="mail")
 _KEY = "hashtextextended(root, 0)"
-"""A family is locked by its root: an advisory lock takes no transaction number, as a row's would."""
+"""A family is locked by its root: an advisory lock takes no transaction number, a row's would."""
 
 # One task
 
@@ -26,9 +26,7 @@ TRY_KEY = "SELECT pg_try_advisory_xact_lock(%s)"
 WAIT_KEY = "SELECT pg_advisory_xact_lock(%s)"
 WAIT_KEY_SHARED = "SELECT pg_advisory_xact_lock_shared(%s)"
 HAS_TASK = "SELECT 1 FROM tasks WHERE id = %s"
-IDS_LIKE = (
-    'SELECT id FROM tasks WHERE starts_with(id, %s) ORDER BY id COLLATE "C" LIMIT %s'
-)
+IDS_LIKE = 'SELECT id FROM tasks WHERE starts_with(id, %s) ORDER BY id COLLATE "C" LIMIT %s'
 
 # Several tasks
 
@@ -38,13 +36,13 @@ OPEN_CHILD = (
     "AND NOT id = ANY(%s::text[]) LIMIT 1"
 )
 DEPENDENTS = (
-    f"SELECT dependencies.task, {_KEY} FROM dependencies JOIN tasks ON tasks.id = dependencies.task "
-    "WHERE dependencies.depends_on = %s ORDER BY tasks.number"
+    f"SELECT dependencies.task, {_KEY} FROM dependencies "
+    "JOIN tasks ON tasks.id = dependencies.task WHERE dependencies.depends_on = %s "
+    "ORDER BY tasks.number"
 )
-FAMILY = (
-    f"SELECT {_TASK_COLUMNS} FROM tasks WHERE root = %s AND parent IS NOT NULL ORDER BY rank, number"
-)
-COUNT_FAMILY = "SELECT count(*) FROM tasks WHERE root = %s AND parent IS NOT NULL"
+_BELOW = "FROM tasks WHERE root = %s AND parent IS NOT NULL"
+FAMILY = f"SELECT {_TASK_COLUMNS} {_BELOW} ORDER BY rank, number"
+COUNT_FAMILY = f"SELECT count(*) {_BELOW}"
 ALL_TASKS = f"SELECT {_TASK_COLUMNS} FROM tasks ORDER BY number"
 HELD = f"SELECT {_TASK_COLUMNS} FROM tasks WHERE lease_until IS NOT NULL ORDER BY lease_until"
 TO_BE_FIXED = (

@@ -10,7 +10,7 @@ import psycopg
 
 from core.errors import StoreBusy, StoreError, StoreInterrupted, StoreUnsupported
 from core.store.postgres_address import OLDEST, OLDEST_SHOWN, PostgresAddress
-from core.store.postgres_words import Statement, is_lost, kept, numbered, query, read, translated
+from core.store.postgres_words import Statement, is_lost, kept, numbered, read, translated
 
 SETTINGS = {
     "lock_timeout": "15s",
@@ -81,7 +81,7 @@ class Session:
 async def send(connection: Connection, statements: Sequence[Statement]) -> list[Answer]:
     cursor = psycopg.AsyncClientCursor(connection)
     text = "; ".join(one.text for one in statements)
-    await cursor.execute(query(text), kept(value for one in statements for value in one.values))
+    await cursor.execute(text, kept(value for one in statements for value in one.values))
     answers = []
     while True:
         rows = [read(row) for row in await cursor.fetchall()] if cursor.description else []

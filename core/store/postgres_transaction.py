@@ -297,8 +297,9 @@ _IDEA = Kind.IDEA
 
 
 def _reply_of(row: Sequence[Any]) -> KeptReply:
-    *said, input_tokens, output_tokens, cost_usd, ts, discarded, number = row
-    usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens, cost_usd=cost_usd)
+    task, root, label, agent, model, key, prompt, text, *cost, ts, discarded, number = row
+    usage = Usage(input_tokens=cost[0], output_tokens=cost[1], cost_usd=cost[2])
+    said = (task, root, label, agent, model, key, prompt, text)
     return KeptReply(*said, usage, ts, bool(discarded), number)
 
 

@@ -1,7 +1,7 @@
 """Values and errors between Python and PostgreSQL, which keeps no character of number zero."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, LiteralString, NamedTuple
+from typing import Any, NamedTuple
 
 import psycopg
 from psycopg import errors
@@ -69,11 +69,6 @@ def numbered(text: str) -> str:
     """With $1, $2, … in its places, as PREPARE wants them."""
     first, *rest = text.split("%s")
     return first + "".join(f"${number}{part}" for number, part in enumerate(rest, 1))
-
-
-def query(text: str) -> LiteralString:
-    """psycopg asks for literal text; ours is put together from our own names, values are bound."""
-    return text  # type: ignore[return-value]
 
 
 def is_lost(error: BaseException) -> bool:

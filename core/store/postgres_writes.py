@@ -50,7 +50,7 @@ class Writes:
         self._dirty[task.id] = (0, {})
 
     def put_task(self, task: Task, changed: Iterable[str]) -> None:
-        version, names = self._dirty.setdefault(task.id, (task.version - 1, {}))
+        _, names = self._dirty.setdefault(task.id, (task.version - 1, {}))
         names.update(dict.fromkeys(changed))
 
     async def send(self, session: Session, tasks: Mapping[TaskId, Task]) -> None:
@@ -65,9 +65,7 @@ class Writes:
         """The rest, with the events; returns the number of the transaction."""
         writes, contested = self._take(tasks)
         events = self._events()
-        answers = await session.ask(
-            *writes, *events, *wake, Statement(queries.STEP_NUMBER)
-        )
+        answers = await session.ask(*writes, *events, *wake, Statement(queries.STEP_NUMBER))
         self._check(answers=[one.changed for one in answers[: len(writes)]], contested=contested)
         return str(answers[-1].rows[0][0])
 

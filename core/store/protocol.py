@@ -137,6 +137,7 @@ class Store(Protocol):
     def clock(self) -> Clock:
         """What leases are counted by: the same time for everybody on this board."""
         ...
+
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """One step. Leaving it returns after the step is kept for good."""
         ...

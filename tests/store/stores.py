@@ -100,7 +100,7 @@ def failing_postgres_commits(store: Store) -> Iterator[None]:
         )
         for table in _TABLES:
             connection.execute(
-                f"CREATE CONSTRAINT TRIGGER break_{table} AFTER INSERT OR UPDATE ON {table} "  # type: ignore[arg-type]
+                f"CREATE CONSTRAINT TRIGGER break_{table} AFTER INSERT OR UPDATE ON {table} "
                 "DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION break()"
             )
     try:

@@ -15,7 +15,7 @@ from core.store.postgres import PostgresStore
 from core.store.postgres_address import PostgresAddress
 from core.store.postgres_schema import bring_up_to_date
 from core.store.postgres_sessions import Sessions
-from tests.support.postgres_server import GIVEN, PostgresServer
+from tests.support.postgres_server import PostgresServer
 
 TEMPLATE = "board"
 _TABLES = ("tasks", "dependencies", "mail", "critiques", "feedback", "answers", "replies", "events")

