@@ -12,6 +12,7 @@ from core import Swarm
 from core.domain.events import Event, EventType
 from core.domain.task import Task, TaskId
 from core.invariants import check
+from tests.support import engines
 from tests.support.brain import Brain, title_of
 from tests.support.openai_server import Answer, OpenAIServer
 
@@ -36,6 +37,8 @@ async def at_work(
     with anyio.fail_after(DEADLINE_SECONDS):
         async with OpenAIServer(reply).running() as server:
             env = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "a-key"}
+            if engines.chosen != engines.SQLITE:
+                env["SWARM_STORE"] = engines.address_in(path)
             async with Swarm.open(path, options=options, env=env) as swarm:
                 yield swarm
                 violations = await check(swarm.store, swarm.rules)

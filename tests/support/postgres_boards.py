@@ -29,6 +29,15 @@ _EMPTY = "; ".join(
         ),
     ]
 ).encode()
+EVERYTHING = (
+    " UNION ALL ".join(
+        f"SELECT md5(string_agg(one::text, '|' ORDER BY one::text)) FROM {table} AS one"
+        for table in _TABLES
+    )
+    .join(("SELECT array_agg(md5) FROM (", ") AS tables"))
+    .encode()
+)
+"""Every row of every table, as one value to compare."""
 _boards: dict[tuple[Path, int], str] = {}
 _free: dict[int, list[str]] = {}
 
@@ -50,6 +59,11 @@ def board_for(folder: Path, version: int = 18) -> str:
         free = _free.setdefault(version, [])
         _boards[key] = free.pop() if free else server(version).new_database(TEMPLATE)
     return server(version).url(_boards[key])
+
+
+def behind(folder: Path) -> psycopg.Connection[tuple[object, ...]]:
+    """Another program on the board of this folder."""
+    return psycopg.connect(board_for(folder), autocommit=True)
 
 
 def give_back_boards() -> None:
