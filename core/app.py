@@ -26,7 +26,7 @@ from core.mailbox import Mailbox
 from core.orchestrator import Notice, Orchestrator
 from core.settings import FOLDER, Settings, find_project, load_settings
 from core.skills import Skill, load_skills
-from core.store import open_store
+from core.store import open_store, store_named
 from core.store.protocol import Store
 from core.task_board import Roots, TaskBoard
 
@@ -76,7 +76,7 @@ class Swarm:
         variables = os.environ if env is None else env
         project = find_project(Path(path))
         settings = load_settings(project, variables, options)
-        url = store_named(variables) or f"sqlite:{_made_store_file(project)}"
+        url = store_named(variables) or f"sqlite:{made_store_file(project)}"
         board = await open_store(url, clock=clock, synchronous=settings.store.synchronous)
         try:
             swarm = cls(project, settings, board, variables)
@@ -229,16 +229,11 @@ def _rules(settings: Settings, members: Sequence[Member]) -> Rules:
     return settings.rules.model_copy(update={"review": review})
 
 
-def store_named(env: Mapping[str, str]) -> str | None:
-    """The board's address from a user's environment; a project never says where to connect to."""
-    return env.get("SWARM_STORE", "").strip() or None
-
-
 def store_file(project: Path) -> Path:
     return project / FOLDER / "swarm.db"
 
 
-def _made_store_file(project: Path) -> Path:
+def made_store_file(project: Path) -> Path:
     folder = project / FOLDER
     try:
         folder.mkdir(exist_ok=True)

@@ -19,9 +19,12 @@ from core.domain.task import Task
 from core.errors import BadConfig, NoModel, StoreError, SwarmError
 from core.invariants import check
 from core.llm.client import Call, Said
+from core.moving import standing
 from core.process import surely_dead
 from core.settings import FOLDER, Settings, find_project, load_settings
 from core.skills import load_skills
+from core.store import open_store, store_named
+from core.store.protocol import Store
 from core.store.sqlite import SqliteStore
 from core.store.sqlite_file import translated
 from core.yaml_files import quoted
@@ -74,7 +77,10 @@ async def examine(
     files = _files(project, env)
     for finding in files.findings:
         yield finding
-    async for finding in _store(project, files.settings):
+    looks = _store(project, files.settings)
+    if url := store_named(env):
+        looks = _server_store(url, files.settings)
+    async for finding in looks:
         yield finding
     yield _key(env)
     async for finding in _server(env, files, offline=offline):
@@ -151,6 +157,26 @@ async def _store(project: Path, settings: Settings) -> AsyncIterator[Finding]:
         await store.close()
 
 
+async def _server_store(url: str, settings: Settings) -> AsyncIterator[Finding]:
+    """A board elsewhere: that it opens says that server, schema and rights are as they should."""
+    try:
+        about = await standing(url)
+        store = await open_store(url)
+    except StoreError as error:
+        yield Finding(check="store", level=Level.MEND, text=str(error))
+        return
+    try:
+        text = f"opens: {about.store} ({about.engine}, schema {about.schema_version})"
+        yield Finding(check="store", level=Level.OK, text=text)
+        yield await _promises(store, settings)
+        yield await _letters(store)
+        yield await _claims(store)
+    except StoreError as error:
+        yield Finding(check="store", level=Level.MEND, text=str(error))
+    finally:
+        await store.close()
+
+
 def _pages(store: SqliteStore) -> Finding:
     try:
         (said,) = store.writer.execute("PRAGMA quick_check(1)").fetchone()
@@ -166,7 +192,7 @@ def _pages(store: SqliteStore) -> Finding:
     )
 
 
-async def _promises(store: SqliteStore, settings: Settings) -> Finding:
+async def _promises(store: Store, settings: Settings) -> Finding:
     broken = await check(store, settings.rules)
     if not broken:
         return Finding(check="board", level=Level.OK, text="keeps all its promises")
@@ -180,7 +206,7 @@ async def _promises(store: SqliteStore, settings: Settings) -> Finding:
     )
 
 
-async def _letters(store: SqliteStore) -> Finding:
+async def _letters(store: Store) -> Finding:
     async with store.read() as reader:
         dead = await reader.messages(MailStatus.DEAD)
     if not dead:
@@ -193,7 +219,7 @@ async def _letters(store: SqliteStore) -> Finding:
     )
 
 
-async def _claims(store: SqliteStore) -> Finding:
+async def _claims(store: Store) -> Finding:
     async with store.read() as reader:
         held, now = await reader.held(), reader.now
     left = [task for task in held if _left_behind(task, now)]

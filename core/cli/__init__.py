@@ -1,6 +1,6 @@
 """The command `swarm`: one file per group of commands; each reads its options and calls core."""
 
-from core.cli import deciding, health, looking, working
+from core.cli import deciding, health, looking, store, working
 from core.cli.command import main
 
-__all__ = ["deciding", "health", "looking", "main", "working"]
+__all__ = ["deciding", "health", "looking", "main", "store", "working"]

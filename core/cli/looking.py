@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from core import views
-from core.app import Swarm, store_file, store_named
+from core.app import Swarm, store_file
 from core.cli import board_page, task_page
 from core.cli.command import STDIN, app
 from core.cli.options import HERE, Json, Project, StoreUrl
@@ -19,6 +19,7 @@ from core.domain.task import Task
 from core.errors import TaskNotFound
 from core.settings import FOLDER, find_project, load_settings
 from core.shipped import shipped
+from core.store import store_named
 
 Id = Annotated[str, Parameter(help="The task's id, or enough of its first letters.")]
 

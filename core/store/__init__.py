@@ -7,6 +7,8 @@ from urllib.parse import unquote
 from core.errors import StoreUnreachable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from core.clock import Clock
     from core.store.protocol import Store
 
@@ -35,6 +37,11 @@ async def open_store(
 
     path = sqlite_path(url)
     return await SqliteStore.open(path, clock=clock, synchronous=Synchronous(synchronous))
+
+
+def store_named(env: "Mapping[str, str]") -> str | None:
+    """The board's address from a user's environment; a project never says where to connect to."""
+    return env.get("SWARM_STORE", "").strip() or None
 
 
 def is_postgres(url: str) -> bool:

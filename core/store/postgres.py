@@ -35,7 +35,7 @@ class PostgresStore:
     def __init__(self, address: PostgresAddress, clock: Clock | None) -> None:
         self.address = address
         self.bell = Bell()
-        self.sessions = Sessions(address, queries.PLANS)
+        self.sessions = Sessions(address)
         self.clock: Clock = clock or ServerClock()
         self._wakes = Wakes(self.bell)
 
@@ -49,6 +49,8 @@ class PostgresStore:
                 await check_schema(session, store.address.shown)
                 if isinstance(store.clock, ServerClock):
                     await store.clock.set_by(session)
+                await session.end()
+                await store.sessions.plan(session, queries.PLANS)
             except psycopg.Error as error:
                 raise translated(error, store.address.shown) from error
             finally:

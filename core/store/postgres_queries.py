@@ -88,6 +88,7 @@ _SETTLED_BELOW = (
 _EVENT = "SELECT seq, v, ts, type, task, request, data FROM events WHERE seq > %s "
 EVENTS = f"{_EVENT}AND seq < {_SETTLED_BELOW} ORDER BY seq LIMIT %s"
 ALL_EVENTS = f"{_EVENT}ORDER BY seq LIMIT %s"
+COUNT_EVENTS = "SELECT count(*) FROM events"
 LAST_EVENT = f"SELECT coalesce(max(seq), 0) FROM events WHERE seq < {_SETTLED_BELOW}"
 
 # Finding work

@@ -13,7 +13,7 @@ _OTHERS = (
     "AND relkind IN ('r', 'v', 'm', 'p', 'f')"
 )
 _SCHEMA = "SELECT schema FROM swarm_store"
-_AHEAD = (
+AHEAD = (
     "UPDATE swarm_store SET shift = shift + behind FROM (SELECT (coalesce(max(seq), 0) >> 14) + 1 "
     "- (pg_snapshot_xmax(pg_current_snapshot())::text::bigint + (SELECT shift FROM swarm_store)) "
     "AS behind FROM events) AS numbers WHERE behind > 0"
@@ -40,7 +40,7 @@ async def check_schema(session: Session, shown: str) -> None:
         raise StoreTooNew(shown, found, known)
     if found < known:
         raise StoreTooOld(shown, found, known)
-    await session.ask(Statement(_AHEAD))
+    await session.ask(Statement(AHEAD))
     await session.end("COMMIT")
 
 

@@ -93,13 +93,19 @@ async def send(connection: Connection, statements: Sequence[Statement]) -> list[
 class Sessions:
     """At most so many at once; whoever comes when all are taken waits for one."""
 
-    def __init__(self, address: PostgresAddress, plans: dict[str, str]) -> None:
+    def __init__(self, address: PostgresAddress) -> None:
         self.address = address
-        self._plans = plans if address.notify else {}
+        self._plans: dict[str, str] = {}
         self._free: list[Connection] = []
         self._room = anyio.Semaphore(address.connections)
         self._answered = False
         self.patience_seconds = PATIENCE_SECONDS
+
+    async def plan(self, session: Session, plans: dict[str, str]) -> None:
+        """Have these planned in this session and in all that come; a pooler keeps no plans."""
+        if self.address.notify:
+            self._plans = plans
+            await self._prepare(session.connection)
 
     async def take(self, begin: str = "BEGIN") -> Session:
         try:
@@ -163,12 +169,7 @@ class Sessions:
         )
         try:
             self._check_version(connection)
-            plans = [
-                Statement(f"PREPARE {name} AS {numbered(text)}")
-                for name, text in self._plans.items()
-            ]
-            if plans:
-                await send(connection, plans)
+            await self._prepare(connection)
         except psycopg.Error as error:
             await connection.close()
             raise translated(error, self.address.shown) from error
@@ -176,6 +177,13 @@ class Sessions:
             await connection.close()
             raise
         return connection
+
+    async def _prepare(self, connection: Connection) -> None:
+        plans = [
+            Statement(f"PREPARE {name} AS {numbered(text)}") for name, text in self._plans.items()
+        ]
+        if plans:
+            await send(connection, plans)
 
     async def close(self) -> None:
         while self._free:

@@ -182,6 +182,9 @@ class PostgresTransaction:
         query = queries.ALL_EVENTS if whole else queries.EVENTS
         return [_event(row) for row in await self._rows(query, (after, limit))]
 
+    async def count_events(self) -> int:
+        return int((await self._rows(queries.COUNT_EVENTS))[0][0])
+
     async def last_event(self) -> int:
         return int((await self._rows(queries.LAST_EVENT))[0][0])
 

@@ -78,7 +78,7 @@ def give_back_boards() -> None:
 def make_board(url: str) -> None:
     async def make() -> None:
         address = PostgresAddress(url)
-        sessions = Sessions(address, {})
+        sessions = Sessions(address)
         session = await sessions.take()
         try:
             await bring_up_to_date(session, address.shown)
