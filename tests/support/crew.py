@@ -12,8 +12,8 @@ from core import Swarm
 from core.domain.events import Event, EventType
 from core.domain.task import Task, TaskId
 from core.invariants import check
-from tests.support import engines
 from tests.support.brain import Brain, title_of
+from tests.support.engines import named_store
 from tests.support.openai_server import Answer, OpenAIServer
 
 DEADLINE_SECONDS = 30.0
@@ -37,8 +37,7 @@ async def at_work(
     with anyio.fail_after(DEADLINE_SECONDS):
         async with OpenAIServer(reply).running() as server:
             env = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "a-key"}
-            if engines.chosen != engines.SQLITE:
-                env["SWARM_STORE"] = engines.address_in(path)
+            env |= named_store(path)
             async with Swarm.open(path, options=options, env=env) as swarm:
                 yield swarm
                 violations = await check(swarm.store, swarm.rules)

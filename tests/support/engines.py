@@ -22,5 +22,10 @@ def address_in(folder: Path) -> str:
     return board_for(folder)
 
 
+def named_store(folder: Path) -> dict[str, str]:
+    """What the environment says of the board of a project; nothing where its own file is meant."""
+    return {} if chosen == SQLITE else {"SWARM_STORE": address_in(folder)}
+
+
 async def open_board(folder: Path, clock: Clock | None = None) -> Store:
     return await open_store(address_in(folder), clock=clock)
