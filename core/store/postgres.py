@@ -11,6 +11,7 @@ import psycopg
 from core.bell import EVENTS, Bell
 from core.clock import Clock, SystemClock
 from core.errors import StoreError, StoreInterrupted, StoreOutcomeUnknown
+from core.retrying import retried
 from core.store import postgres_queries as queries
 from core.store.postgres_address import PostgresAddress
 from core.store.postgres_schema import check_schema
@@ -44,21 +45,26 @@ class PostgresStore:
         """Open the board of a database; refuse one that this version can't serve."""
         store = cls(PostgresAddress(url), clock)
         try:
-            session = await store.sessions.take()
-            try:
-                await check_schema(session, store.address.shown)
-                if isinstance(store.clock, ServerClock):
-                    await store.clock.set_by(session)
-                await session.end()
-                await store.sessions.plan(session, queries.PLANS)
-            except psycopg.Error as error:
-                raise translated(error, store.address.shown) from error
-            finally:
-                await store.sessions.give(session)
+            await store._prepare()
         except BaseException:
             await store.close()
             raise
         return store
+
+    @retried
+    async def _prepare(self) -> None:
+        """What a process has to know of the database before its first step."""
+        session = await self.sessions.take()
+        try:
+            await check_schema(session, self.address.shown)
+            if isinstance(self.clock, ServerClock):
+                await self.clock.set_by(session)
+            await session.end()
+            await self.sessions.plan(session, queries.PLANS)
+        except psycopg.Error as error:
+            raise translated(error, self.address.shown) from error
+        finally:
+            await self.sessions.give(session)
 
     async def close(self) -> None:
         await self.sessions.close()

@@ -1,5 +1,6 @@
 """Sessions of one process with one server: opened when needed, kept, and given up when broken."""
 
+import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -94,6 +95,8 @@ class Sessions:
     """At most so many at once; whoever comes when all are taken waits for one."""
 
     def __init__(self, address: PostgresAddress) -> None:
+        # What it warns of is told as errors here; without this it would write to a user's terminal.
+        logging.getLogger("psycopg").addHandler(logging.NullHandler())
         self.address = address
         self._plans: dict[str, str] = {}
         self._free: list[Connection] = []

@@ -43,7 +43,7 @@ _free: dict[int, list[str]] = {}
 
 
 @cache
-def server(version: int = 18) -> PostgresServer:
+def server(version: int) -> PostgresServer:
     """Started when the first test asks for it, and gone with this process."""
     one = PostgresServer(version)
     atexit.register(one.stop)
@@ -59,6 +59,12 @@ def board_for(folder: Path, version: int = 18) -> str:
         free = _free.setdefault(version, [])
         _boards[key] = free.pop() if free else server(version).new_database(TEMPLATE)
     return server(version).url(_boards[key])
+
+
+def database_for(folder: Path) -> str:
+    """The name of its database on `server(18)`."""
+    board_for(folder)
+    return _boards[folder, 18]
 
 
 def behind(folder: Path) -> psycopg.Connection[tuple[object, ...]]:
