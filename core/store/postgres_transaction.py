@@ -1,11 +1,11 @@
 """What a step asks of PostgreSQL and what it leaves there; also serves plain reads."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from core.domain.agent import Role
 from core.domain.critique import Critique
-from core.domain.events import Event, NewEvent, read_fact
+from core.domain.events import Event, EventType, read_fact
 from core.domain.feedback import Feedback
 from core.domain.frozen import evolve
 from core.domain.message import MailStatus, Message
@@ -255,8 +255,10 @@ class PostgresTransaction:
     def discard_reply(self, number: int) -> None:
         self.writes.add(queries.DISCARD_REPLY, (number,))
 
-    def add_event(self, event: NewEvent) -> None:
-        self.writes.told.append(event)
+    def tell(
+        self, kind: EventType, task: TaskId | None, request: TaskId | None, data: Mapping[str, Any]
+    ) -> None:
+        self.writes.told.append((self.now, kind._value_, task, request, rows.json_of(data)))
 
     def ring(self, topic: str) -> None:
         self.topics.append(topic)

@@ -3,22 +3,23 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pydantic_core import PydanticSerializationError, to_json
-
-from core.domain.events import SCHEMA, NewEvent
+from core.domain.events import SCHEMA
 from core.domain.task import Task, TaskId
-from core.errors import StoreFailed, StoreInterrupted, UnstorableText
+from core.errors import StoreFailed, StoreInterrupted
 from core.store import postgres_queries as queries
 from core.store import rows
 from core.store.postgres_sessions import Session
 from core.store.postgres_words import Statement
+
+Told = tuple[float, str, TaskId | None, TaskId | None, str]
+"""When, what, of which task and request, and the rest as JSON."""
 
 
 class Writes:
     """Of one step."""
 
     def __init__(self, shown: str) -> None:
-        self.told: list[NewEvent] = []
+        self.told: list[Told] = []
         self.sent = False
         self._shown = shown
         self._statements: list[Statement] = []
@@ -74,10 +75,10 @@ class Writes:
         for task_id, (version, names) in self._dirty.items():
             after = tasks[task_id]
             if version == 0:
-                new = rows.inserted(after)
+                new = _columns(after, rows.new_columns(after))
                 writes.append(Statement(queries.new_task(tuple(new)), tuple(new.values())))
             else:
-                values = rows.changed(after, names)
+                values = _columns(after, names)
                 bound = (*values.values(), task_id, version)
                 writes.append(Statement(queries.task_change(tuple(values)), bound))
         self._statements, self._contested, self._dirty = [], set(), {}
@@ -99,14 +100,20 @@ class Writes:
         if self.told:
             values: list[Any] = [SCHEMA]
             for event in self.told:
-                said = (event.task, event.request, _json(event.data))
-                values += [event.ts, event.type._value_, *said]
+                values += event
             found.append(Statement(queries.new_events(len(self.told)), values))
         return found
 
 
-def _json(data: Mapping[str, object]) -> str:
-    try:
-        return to_json(data).decode()
-    except PydanticSerializationError as error:
-        raise UnstorableText from error
+def _columns(task: Task, names: Iterable[str]) -> dict[str, Any]:
+    """What the columns of these fields hold."""
+    new = task.__dict__
+    values = {
+        name: rows.ENCODE[name](new[name])
+        if name in rows.ENCODE and new[name] is not None
+        else new[name]
+        for name in names
+    }
+    if "status" in values or "reason" in values:
+        values["settled"] = int(task.settled)
+    return values

@@ -204,10 +204,10 @@ class SqliteTransaction:
         return [_event(row) for row in found]
 
     async def count_events(self) -> int:
-        return int(self._query("SELECT count(*) FROM events").fetchone()[0])
+        return int(self.query("SELECT count(*) FROM events").fetchone()[0])
 
     async def last_event(self) -> int:
-        (seq,) = self._query("SELECT max(seq) FROM events").fetchone()
+        (seq,) = self.query("SELECT max(seq) FROM events").fetchone()
         return seq or 0
 
     # Finding work
