@@ -75,14 +75,14 @@ class PostgresAddress:
         for words, why in _WHY:
             if words in said:
                 return StoreUnreachable(self.shown, why)
-        if error.sqlstate is None and _no_server(said):
+        if error.sqlstate is None and no_server(said):
             return StoreUnreachable(
                 self.shown, "no server answers there; is it running, and is the address right?"
             )
         return StoreUnreachable(self.shown, one_line(error).rpartition("failed: ")[2])
 
 
-def _no_server(said: str) -> bool:
+def no_server(said: str) -> bool:
     signs = ("refused", "No such file", "timeout", "timed out", "resolve", "unreachable", "closed")
     return any(sign in said for sign in signs)
 

@@ -10,7 +10,7 @@ import anyio
 import psycopg
 
 from core.errors import StoreBusy, StoreError, StoreInterrupted, StoreUnsupported
-from core.store.postgres_address import OLDEST, OLDEST_SHOWN, PostgresAddress
+from core.store.postgres_address import OLDEST, OLDEST_SHOWN, PostgresAddress, no_server
 from core.store.postgres_words import Statement, is_lost, kept, numbered, read, translated
 
 SETTINGS = {
@@ -22,7 +22,7 @@ SETTINGS = {
 those who wait for its locks give up."""
 PATIENCE_SECONDS = 60.0
 """How long work goes on trying while a server that answered before does not."""
-FIRST_PATIENCE_SECONDS = 3.0
+FIRST_PATIENCE_SECONDS = 1.0
 LAST_WORDS_SECONDS = 5.0
 FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.02, 1.0
 
@@ -216,4 +216,5 @@ class Sessions:
 
 def _passes(error: psycopg.Error) -> bool:
     """Worth another try even when the server never answered before."""
-    return any(word in str(error) for word in ("starting up", "shutting down"))
+    said = str(error)
+    return no_server(said) or "starting up" in said or "shutting down" in said

@@ -32,6 +32,7 @@ async def work_through_restarts(path: Path, times: int, *, seconds: float) -> st
                     for number in range(PROCESSES)
                 ]
                 with anyio.fail_after(seconds):
+                    await until(lambda: _all_began(path), seconds=30)
                     for number in range(times):
                         await _completed(watch, TASKS_BETWEEN * (number + 1), crew)
                         await _restart(server, crash=number % 2 == 0)
@@ -39,6 +40,11 @@ async def work_through_restarts(path: Path, times: int, *, seconds: float) -> st
             assert ended == [0] * PROCESSES
             await nothing_was_lost_or_done_twice(site, tasks)
     return f"{tasks} tasks, {times} restarts of the server"
+
+
+async def _all_began(path: Path) -> bool:
+    """Whoever opens the board while the server is away is told so, and ends."""
+    return len(list(path.glob("*.journal"))) == PROCESSES
 
 
 async def _completed(watch: Watch, count: int, crew: list[Child]) -> None:
