@@ -7,6 +7,7 @@ from types import TracebackType
 
 import anyio
 import psycopg
+from psycopg import errors
 
 from core.bell import EVENTS, Bell
 from core.clock import Clock, SystemClock
@@ -15,7 +16,7 @@ from core.retrying import retried
 from core.store import postgres_queries as queries
 from core.store.postgres_address import PostgresAddress
 from core.store.postgres_schema import check_schema
-from core.store.postgres_sessions import Session, Sessions, send
+from core.store.postgres_sessions import Connection, Session, Sessions, send
 from core.store.postgres_transaction import PostgresTransaction
 from core.store.postgres_wakes import Wakes
 from core.store.postgres_words import Statement, is_lost, translated
@@ -101,12 +102,16 @@ class PostgresStore:
             if not isinstance(error, TimeoutError) and not is_lost(error):
                 raise
             await step.session.connection.close()
-            if not await self._was_kept(number):
+            if not await self._was_kept(number, step.writes.witness(number)):
                 why = "the connection ended before it was kept"
                 raise StoreInterrupted(self.address.shown, why) from error
 
-    async def _was_kept(self, number: str) -> bool:
-        """What became of a transaction whose connection ended while it was committed."""
+    async def _was_kept(self, number: str, witness: Statement | None) -> bool:
+        """What became of a transaction whose connection ended while it was committed.
+
+        A server that crashes gives the number of a transaction it lost to another one, so what
+        the step left has to be there too.
+        """
         began = time.monotonic()
         while time.monotonic() - began < self.sessions.patience_seconds:
             try:
@@ -114,21 +119,31 @@ class PostgresStore:
             except StoreError:
                 break
             try:
-                found = await send(connection, [Statement(queries.OUTCOME, (number,))])
-                if found[0].rows[0][0] != "in progress":
-                    return bool(found[0].rows[0][0] == "committed")
+                status = await _only(connection, Statement(queries.OUTCOME, (number,)))
+                if status == "committed":
+                    return witness is None or await _only(connection, witness) is not None
+                if status != "in progress":
+                    return False
                 if time.monotonic() - began > STILL_RUNNING_SECONDS:
                     await send(connection, [Statement(queries.END_OF_STEP, (number,))])
+            except errors.InvalidParameterValue:
+                return False  # The server knows of no such number any more.
             except psycopg.OperationalError:
                 pass
             finally:
                 await connection.close()
-            await anyio.sleep(STILL_RUNNING_SECONDS / 5)
+            await anyio.sleep(STILL_RUNNING_SECONDS / 10)
         raise StoreOutcomeUnknown(self.address.shown)
 
     def ring(self, step: PostgresTransaction) -> None:
         told = [EVENTS] if step.writes.told else []
         self.bell.ring([*step.topics, *told])
+
+
+async def _only(connection: Connection, question: Statement) -> object:
+    """The one value that is asked for, None where there is none."""
+    (answer,) = await send(connection, [question])
+    return answer.rows[0][0] if answer.rows else None
 
 
 class PostgresStep:

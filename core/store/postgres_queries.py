@@ -127,6 +127,11 @@ def claim(*, own: bool, within: bool, keys: str = "") -> str:
 
 STEP_NUMBER = "SELECT pg_current_xact_id()::text"
 OUTCOME = "SELECT pg_xact_status(%s::xid8)"
+TOLD = (
+    "SELECT 1 FROM events, swarm_store WHERE seq = (%s::bigint + shift) << "
+    f"{_SHIFT} AND ts = %s::float8 AND type = %s AND task IS NOT DISTINCT FROM %s AND data = %s"
+)
+REPLIED = "SELECT 1 FROM replies WHERE task = %s AND key = %s AND agent = %s AND ts = %s::float8"
 END_OF_STEP = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_xid = %s::xid8::xid"
 )

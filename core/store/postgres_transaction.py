@@ -251,6 +251,8 @@ class PostgresTransaction:
         cost = (used.input_tokens, used.output_tokens, used.cost_usd)
         values = (*said, reply.key, reply.prompt, reply.text, *cost, reply.ts)
         self.writes.add(queries.NEW_REPLY, values)
+        found = (reply.task, reply.key, reply.agent, reply.ts)
+        self.writes.replied = Statement(queries.REPLIED, found)
 
     def discard_reply(self, number: int) -> None:
         self.writes.add(queries.DISCARD_REPLY, (number,))

@@ -21,6 +21,7 @@ class Writes:
     def __init__(self, shown: str) -> None:
         self.told: list[Told] = []
         self.sent = False
+        self.replied: Statement | None = None
         self._shown = shown
         self._statements: list[Statement] = []
         self._contested: set[int] = set()
@@ -49,6 +50,13 @@ class Writes:
         for dependency in dict.fromkeys(task.depends_on):
             self.add(queries.NEW_DEPENDENCY, (dependency, task.id))
         self._dirty[task.id] = (0, {})
+
+    def witness(self, number: str) -> Statement | None:
+        """Finds what only this step can have left, where it left something that never changes."""
+        if self.told:
+            ts, kind, task, _, data = self.told[0]
+            return Statement(queries.TOLD, (number, ts, kind, task, data))
+        return self.replied
 
     def put_task(self, task: Task, changed: Iterable[str]) -> None:
         _, names = self._dirty.setdefault(task.id, (task.version - 1, {}))
