@@ -15,18 +15,18 @@ from core.errors import StoreError, StoreInterrupted, StoreOutcomeUnknown
 from core.retrying import retried
 from core.store import postgres_queries as queries
 from core.store.postgres_address import PostgresAddress
+from core.store.postgres_line import Line
 from core.store.postgres_schema import check_schema
-from core.store.postgres_sessions import Connection, Session, Sessions, send
+from core.store.postgres_sessions import Session, Sessions
 from core.store.postgres_transaction import PostgresTransaction
 from core.store.postgres_wakes import Wakes
 from core.store.postgres_words import Statement, is_lost, translated
 
 PICTURE = (
-    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
-    "SET LOCAL idle_in_transaction_session_timeout = '120s'"
+    Statement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"),
+    Statement("SET LOCAL idle_in_transaction_session_timeout = '120s'"),
 )
 """Whoever looks at a whole board takes a while to read it."""
-KEEP_SECONDS = 60.0
 STILL_RUNNING_SECONDS = 0.5
 """A step whose session still runs after its connection ended is ended by then."""
 
@@ -60,8 +60,6 @@ class PostgresStore:
             await check_schema(session, self.address.shown)
             if isinstance(self.clock, ServerClock):
                 await self.clock.set_by(session)
-            await session.end()
-            await self.sessions.plan(session, queries.PLANS)
         except psycopg.Error as error:
             raise translated(error, self.address.shown) from error
         finally:
@@ -93,15 +91,13 @@ class PostgresStore:
         if not step.writes.any:
             return
         wakes = self._wakes.due(step.topics) if self.address.notify else []
-        with anyio.fail_after(KEEP_SECONDS):
-            number = await step.writes.send_all(step.session, step.known, wakes)
+        number = await step.writes.send_all(step.session, step.known, wakes)
         try:
-            with anyio.fail_after(KEEP_SECONDS):
-                await step.session.end("COMMIT")
-        except (psycopg.OperationalError, TimeoutError) as error:
-            if not isinstance(error, TimeoutError) and not is_lost(error):
+            await step.session.end("COMMIT")
+        except psycopg.OperationalError as error:
+            if not is_lost(error):
                 raise
-            await step.session.connection.close()
+            await step.session.line.close()
             if not await self._was_kept(number, step.writes.witness(number)):
                 why = "the connection ended before it was kept"
                 raise StoreInterrupted(self.address.shown, why) from error
@@ -115,23 +111,23 @@ class PostgresStore:
         began = time.monotonic()
         while time.monotonic() - began < self.sessions.patience_seconds:
             try:
-                connection = await self.sessions.connect_patiently()
+                line = await self.sessions.connect_patiently()
             except StoreError:
                 break
             try:
-                status = await _only(connection, Statement(queries.OUTCOME, (number,)))
+                status = await _only(line, Statement(queries.OUTCOME, (number,)))
                 if status == "committed":
-                    return witness is None or await _only(connection, witness) is not None
+                    return witness is None or await _only(line, witness) is not None
                 if status != "in progress":
                     return False
                 if time.monotonic() - began > STILL_RUNNING_SECONDS:
-                    await send(connection, [Statement(queries.END_OF_STEP, (number,))])
+                    await line.ask([Statement(queries.END_OF_STEP, (number,))])
             except errors.InvalidParameterValue:
                 return False  # The server knows of no such number any more.
             except psycopg.OperationalError:
                 pass
             finally:
-                await connection.close()
+                await line.close()
             await anyio.sleep(STILL_RUNNING_SECONDS / 10)
         raise StoreOutcomeUnknown(self.address.shown)
 
@@ -140,9 +136,9 @@ class PostgresStore:
         self.bell.ring([*step.topics, *told])
 
 
-async def _only(connection: Connection, question: Statement) -> object:
+async def _only(line: Line, question: Statement) -> object:
     """The one value that is asked for, None where there is none."""
-    (answer,) = await send(connection, [question])
+    (answer,) = await line.ask([question])
     return answer.rows[0][0] if answer.rows else None
 
 
@@ -172,9 +168,6 @@ class PostgresStep:
                     await store.keep(self._step)
         except (psycopg.Error, UnicodeEncodeError) as failure:
             raise translated(failure, shown) from failure
-        except TimeoutError as failure:
-            await self._session.connection.close()
-            raise StoreInterrupted(shown, "the server did not answer") from failure
         finally:
             await store.sessions.give(self._session)
         if kind is None:

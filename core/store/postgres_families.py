@@ -32,7 +32,7 @@ class Families:
         """The first family is waited for, any other one is only tried at first."""
         if self._held:
             return Statement(queries.TRY_SHARED, (task_id,))
-        return self._session.call("swarm_hold", queries.HOLD, (task_id,))
+        return Statement(queries.HOLD, (task_id,))
 
     def note(self, key: int, *, alone: bool) -> None:
         self._held[key] = alone or self._held.get(key, False)

@@ -83,15 +83,15 @@ def _claim(tx: "PostgresTransaction", wanted: Wanted, which: str, keys: list[int
     if within or which:
         return Statement(queries.claim(own=own, within=within, keys=which), values)
     if own:
-        return tx.session.call("swarm_fix", queries.CLAIM_FIX, values)
-    return tx.session.call("swarm_claim", queries.CLAIM_ANY, values)
+        return Statement(queries.CLAIM_FIX, values)
+    return Statement(queries.CLAIM_ANY, values)
 
 
 async def next_message(tx: "PostgresTransaction", asked: Asked) -> Sequence[Any] | None:
     agent, roles, roots = asked
     values: list[Any] = [agent, sorted(role.value for role in roles), f"|{agent}|"]
     if roots is None:
-        statement = tx.session.call("swarm_receive", queries.RECEIVE_ANY, values)
+        statement = Statement(queries.RECEIVE_ANY, values)
     else:
         text = f"{queries.RECEIVE}AND root = ANY(%s::text[]) {queries.RECEIVE_ORDER}"
         statement = Statement(text, [*values, sorted(roots)])

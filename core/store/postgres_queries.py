@@ -178,14 +178,3 @@ def new_events(count: int) -> str:
         "told.ts::float8, told.type, told.task, told.request, told.data "
         f"FROM swarm_store, (VALUES {places}) AS told(place, ts, type, task, request, data)"
     )
-
-
-PLANS = {
-    "swarm_task": TASK,
-    "swarm_hold": HOLD,
-    "swarm_claim": CLAIM_ANY,
-    "swarm_fix": CLAIM_FIX,
-    "swarm_receive": RECEIVE_ANY,
-    "swarm_message": MESSAGE,
-}
-"""What every step asks, planned once in each session."""

@@ -6,8 +6,9 @@ from contextlib import asynccontextmanager
 import psycopg
 
 from core.store.postgres_address import PostgresAddress
+from core.store.postgres_line import Line
 from core.store.postgres_schema import AHEAD
-from core.store.postgres_sessions import Connection, Sessions, send
+from core.store.postgres_sessions import Sessions
 from core.store.postgres_words import Statement, kept, read, translated
 from core.store.shelf import Row, Tables
 
@@ -32,44 +33,44 @@ class PostgresShelf:
     @asynccontextmanager
     async def open(self, *, filling: bool) -> AsyncIterator["OpenPostgresShelf"]:
         sessions = Sessions(self._address)
-        connection = await sessions.connect_patiently()
+        line = await sessions.connect_patiently()
         how = "BEGIN" if filling else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
         try:
             patience = [Statement(f"SET LOCAL {name} = 0") for name in _PATIENT]
-            await send(connection, [Statement(how), *patience])
-            yield OpenPostgresShelf(connection)
+            await line.ask([Statement(how), *patience])
+            yield OpenPostgresShelf(line)
         except psycopg.Error as error:
             raise translated(error, self.shown) from error
         finally:
-            await connection.close()
+            await line.close()
 
 
 class OpenPostgresShelf:
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, line: Line) -> None:
+        self._line = line
 
     async def tables(self) -> Tables:
-        (found,) = await send(self._connection, [Statement(_COLUMNS)])
+        (found,) = await self._line.ask([Statement(_COLUMNS)])
         tables: Tables = {}
         for table, column in found.rows:
             tables[table] = (*tables.get(table, ()), column)
         return tables
 
     async def rows(self, table: str, columns: Sequence[str]) -> AsyncIterator[Row]:
-        async with self._connection.cursor(name="rows") as cursor:
+        async with self._line.connection.cursor(name="rows") as cursor:
             await cursor.execute(f"SELECT {', '.join(columns)} FROM {table}")
             async for row in cursor:
                 yield read(row)
 
     async def fill(self, table: str, columns: Sequence[str], rows: AsyncIterable[Row]) -> None:
         async with (
-            self._connection.cursor() as cursor,
+            self._line.connection.cursor() as cursor,
             cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN") as copy,
         ):
             async for row in rows:
                 await copy.write_row(kept(row))
         if "number" in columns:
-            await send(self._connection, [Statement(_NEXT_NUMBER.format(table=table))])
+            await self._line.ask([Statement(_NEXT_NUMBER.format(table=table))])
 
     async def keep(self) -> None:
-        await send(self._connection, [Statement(AHEAD), Statement("COMMIT")])
+        await self._line.ask([Statement(AHEAD), Statement("COMMIT")])

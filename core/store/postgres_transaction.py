@@ -15,7 +15,7 @@ from core.errors import MailNotFound, StoreCorrupt, StoreFailed, TaskNotFound
 from core.store import postgres_finding, rows
 from core.store import postgres_queries as queries
 from core.store.postgres_families import Families
-from core.store.postgres_sessions import Answer as Found
+from core.store.postgres_line import Answer as Found
 from core.store.postgres_sessions import Session
 from core.store.postgres_words import Statement
 from core.store.postgres_writes import Writes
@@ -51,7 +51,7 @@ class PostgresTransaction:
         return self._tasks.get(task_id) or await self._load(task_id)
 
     async def _load(self, task_id: TaskId) -> Task:
-        one = self.session.call("swarm_task", queries.TASK, (task_id,))
+        one = Statement(queries.TASK, (task_id,))
         if self._reading:
             (found,) = await self.session.ask(one)
         else:
@@ -161,7 +161,7 @@ class PostgresTransaction:
 
     async def message(self, number: int) -> Message:
         if number not in self._messages:
-            one = self.session.call("swarm_message", queries.MESSAGE, (number,))
+            one = Statement(queries.MESSAGE, (number,))
             (found,) = await self.session.ask(one)
             if not found.rows:
                 raise MailNotFound(number)

@@ -10,7 +10,7 @@ import psycopg
 from core.bell import Bell
 from core.errors import StoreError
 from core.store import postgres_queries as queries
-from core.store.postgres_sessions import Sessions, send
+from core.store.postgres_sessions import Sessions
 from core.store.postgres_words import Statement
 
 _WORK = ("claim:", "mail:")
@@ -43,13 +43,13 @@ class Wakes:
         """Ring for what others tell, until cancelled; a lost connection is made again."""
         while True:
             try:
-                connection = await sessions.connect()
+                line = await sessions.connect()
                 try:
-                    await send(connection, [Statement(queries.LISTEN)])
-                    async for told in connection.notifies():
+                    await line.ask([Statement(queries.LISTEN)])
+                    async for told in line.connection.notifies():
                         self._bell.ring(told.payload.split("\n"))
                 finally:
-                    await connection.close()
+                    await line.close()
             except (psycopg.Error, StoreError):
                 # Nobody waits for this: agents look by themselves, and whoever steps says more.
                 await anyio.sleep(random.uniform(AGAIN_SECONDS / 2, AGAIN_SECONDS))
