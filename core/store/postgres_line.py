@@ -1,4 +1,4 @@
-"""A line to the server: several statements in one round trip, and plans for those that come again."""
+"""A line to the server: several statements in one round trip, and plans for what comes again."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

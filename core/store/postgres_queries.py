@@ -137,13 +137,17 @@ END_OF_STEP = (
 )
 NOTIFY = "SELECT pg_notify('swarm_board', %s)"
 LISTEN = "LISTEN swarm_board"
+_IN_ORDER = "age(xmin) >= 0"
+"""Events are numbered by transactions, and a transaction gets its number when it first locks a row
+or writes. One that was numbered before whoever changed this row last would tell of its own change
+as if it had come first; it is done again, with a new number."""
 NEW_DEPENDENCY = "INSERT INTO dependencies (depends_on, task) VALUES (%s, %s)"
 NEW_MAIL = (
     f"INSERT INTO mail ({_MAIL_COLUMNS}) VALUES ({', '.join(['%s'] * len(rows.MAIL_COLUMNS))})"
 )
 MAIL_STATE = (
     f"UPDATE mail SET {', '.join(f'{name} = %s' for name in rows.MAIL_STATE)} "
-    "WHERE number = %s AND fence = %s"
+    f"WHERE number = %s AND fence = %s AND {_IN_ORDER}"
 )
 NEW_CRITIQUE = (
     "INSERT INTO critiques (task, round, late, mail, critique) VALUES (%s, %s, %s, %s, %s)"
@@ -166,7 +170,7 @@ def new_task(names: tuple[str, ...]) -> str:
 
 def task_change(names: tuple[str, ...]) -> str:
     changes = ", ".join(f"{name} = %s" for name in names)
-    return f"UPDATE tasks SET {changes} WHERE id = %s AND version = %s"
+    return f"UPDATE tasks SET {changes} WHERE id = %s AND version = %s AND {_IN_ORDER}"
 
 
 def new_events(count: int) -> str:

@@ -231,7 +231,7 @@ class PostgresTransaction:
     def put_message(self, message: Message) -> None:
         before = self._messages[message.number]
         values = (*rows.mail_state(message), message.number, before.fence)
-        self.writes.add(queries.MAIL_STATE, values, contested=True)
+        self.writes.add(queries.MAIL_STATE, values)
         self._messages[message.number] = message
 
     def add_critique(self, task: Task, critique: Critique) -> None:

@@ -8,6 +8,7 @@ from core.domain.task import Task, TaskId
 from core.errors import StoreFailed, StoreInterrupted
 from core.store import postgres_queries as queries
 from core.store import rows
+from core.store.postgres_line import Answer
 from core.store.postgres_sessions import Session
 from core.store.postgres_words import Statement
 
@@ -24,8 +25,6 @@ class Writes:
         self.replied: Statement | None = None
         self._shown = shown
         self._statements: list[Statement] = []
-        self._contested: set[int] = set()
-        """Places of statements whose row another step may have changed meanwhile."""
         self._dirty: dict[TaskId, tuple[int, dict[str, None]]] = {}
         """The version a task had when this step came, 0 for a new one, and what changed."""
 
@@ -41,9 +40,7 @@ class Writes:
         """New tasks that the database does not know yet."""
         return [tasks[task_id] for task_id, (version, _) in self._dirty.items() if version == 0]
 
-    def add(self, text: str, values: Sequence[Any], *, contested: bool = False) -> None:
-        if contested:
-            self._contested.add(len(self._statements))
+    def add(self, text: str, values: Sequence[Any]) -> None:
         self._statements.append(Statement(text, values))
 
     def add_task(self, task: Task) -> None:
@@ -64,22 +61,20 @@ class Writes:
 
     async def send(self, session: Session, tasks: Mapping[TaskId, Task]) -> None:
         """Each statement has to change exactly one row, of the version it was built on."""
-        writes, contested = self._take(tasks)
-        answers = await session.ask(*writes)
-        self._check(answers=[one.changed for one in answers], contested=contested)
+        self._check(await session.ask(*self._take(tasks)))
 
     async def send_all(
         self, session: Session, tasks: Mapping[TaskId, Task], wake: Sequence[Statement]
     ) -> str:
         """The rest, with the events; returns the number of the transaction."""
-        writes, contested = self._take(tasks)
+        writes = self._take(tasks)
         events = self._events()
         answers = await session.ask(*writes, *events, *wake, Statement(queries.STEP_NUMBER))
-        self._check(answers=[one.changed for one in answers[: len(writes)]], contested=contested)
+        self._check(answers[: len(writes)])
         return str(answers[-1].rows[0][0])
 
-    def _take(self, tasks: Mapping[TaskId, Task]) -> tuple[list[Statement], set[int]]:
-        writes, contested = self._statements, self._contested
+    def _take(self, tasks: Mapping[TaskId, Task]) -> list[Statement]:
+        writes = self._statements
         for task_id, (version, names) in self._dirty.items():
             after = tasks[task_id]
             if version == 0:
@@ -89,16 +84,13 @@ class Writes:
                 values = _columns(after, names)
                 bound = (*values.values(), task_id, version)
                 writes.append(Statement(queries.task_change(tuple(values)), bound))
-        self._statements, self._contested, self._dirty = [], set(), {}
+        self._statements, self._dirty = [], {}
         self.sent = self.sent or bool(writes)
-        return writes, contested
+        return writes
 
-    def _check(self, answers: Sequence[int], contested: set[int]) -> None:
-        for place, changed in enumerate(answers):
-            if changed != 1 and place in contested:
-                raise StoreInterrupted(self._shown, "a mail was changed by another step")
-            if changed != 1:
-                raise StoreFailed(self._shown, "a row changed behind a step's back")
+    def _check(self, answers: Sequence[Answer]) -> None:
+        if any(one.changed != 1 for one in answers):
+            raise StoreInterrupted(self._shown, "a row was changed by another step")
 
     def _events(self) -> list[Statement]:
         found = []
