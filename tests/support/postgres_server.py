@@ -19,10 +19,10 @@ from urllib.parse import quote
 import psycopg
 from psycopg import sql
 
-GIVEN = "SWARM_TEST_POSTGRES"
-"""Names a server to use instead, as a user who may create databases."""
 PREFIX = "swpg-"
 USER = "swarm"
+GUARDED, PASSWORD = "guarded", "open-sesame"
+"""A user who needs a password."""
 READY_SECONDS = 30.0
 _INSTALLED = {16: "pginstall", 18: "pginstall18"}
 _PLACES = [place for place in ("/dev/shm", "/tmp") if os.access(place, os.W_OK | os.X_OK)]
@@ -76,6 +76,8 @@ class PostgresServer:
                 "--no-sync",
             ]
         )
+        access = self.folder / "data" / "pg_hba.conf"
+        access.write_text(f"local all {GUARDED} scram-sha-256\n{access.read_text()}")
         settings = (*_ALWAYS, *(() if durable else _FAST), f"unix_socket_directories={self.folder}")
         options = [word for one in settings for word in ("-c", one)]
         command = [str(programs / "postgres"), "-D", str(self.folder / "data"), *options]
@@ -89,6 +91,11 @@ class PostgresServer:
             **_somebody(),
         )
         self.wait_until_ready()
+        self.run(
+            sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(
+                sql.Identifier(GUARDED), sql.Literal(PASSWORD)
+            )
+        )
 
     def url(self, database: str, **words: str) -> str:
         said = {"host": str(self.folder), "port": str(self.port), "user": USER, **words}
