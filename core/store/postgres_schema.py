@@ -7,10 +7,10 @@ from core.store.postgres_words import Statement
 
 ENGINE = "postgres"
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('swarm schema', 0))"
-_OURS = "SELECT to_regclass('swarm_store') IS NOT NULL"
-_OTHERS = (
-    "SELECT count(*) FROM pg_class WHERE relnamespace = current_schema()::regnamespace "
-    "AND relkind IN ('r', 'v', 'm', 'p', 'f')"
+# In one statement: another process may be making the board right now.
+_TABLES = (
+    "SELECT to_regclass('swarm_store') IS NOT NULL, (SELECT count(*) FROM pg_class "
+    "WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'v', 'm', 'p', 'f'))"
 )
 _SCHEMA = "SELECT schema FROM swarm_store"
 AHEAD = (
@@ -23,11 +23,12 @@ AHEAD = (
 
 async def schema_of(session: Session, shown: str) -> int:
     """Its number, 0 where there is nothing at all; refuses the tables of others."""
-    ours, others = await session.ask(Statement(_OURS), Statement(_OTHERS))
-    if ours.rows[0][0]:
+    (found,) = await session.ask(Statement(_TABLES))
+    ours, tables = found.rows[0]
+    if ours:
         (found,) = await session.ask(Statement(_SCHEMA))
         return int(found.rows[0][0])
-    if others.rows[0][0]:
+    if tables:
         raise StoreForeign(shown)
     return 0
 
