@@ -56,6 +56,7 @@ class Mailbox:
         async with self._store.transaction() as tx:
             return await self._take(tx, agent, roots)
 
+    @retried
     async def called(self, agents: Sequence[Agent]) -> set[AgentName]:
         """Who of these may find mail that others don't."""
         async with self._store.read() as reader:
@@ -65,6 +66,7 @@ class Mailbox:
             return names
         return names & {mail.to_agent for mail in queued}
 
+    @retried
     async def receive_for(
         self,
         agents: Sequence[Agent],
@@ -82,7 +84,7 @@ class Mailbox:
             for agent in agents:
                 mail = await self._take(tx, agent, roots)
                 if mail is not None:
-                    task = None if mail.task is None else await tx.task(mail.task)
+                    task = None if mail.task is None else await tx.glance(mail.task)
                     letters.append(Letter(mail, task))
                 elif agent.name not in called:
                     break

@@ -253,6 +253,7 @@ class TaskBoard:
         """Take accepted code to merge; from here a cancel waits for the merge."""
         return await self._claim(agent.name, [Wanted(phase=MERGE)])
 
+    @retried
     async def called(self, agents: Sequence[Agent]) -> set[AgentName]:
         """Who of these may find a critique to fix: all, where one waited too long for its own."""
         async with self._store.read() as reader:
@@ -262,6 +263,7 @@ class TaskBoard:
             return names
         return names & {one.executor for one in fixes}
 
+    @retried
     async def claim_for(
         self, agents: Sequence[Agent], called: Container[AgentName], *, roots: Roots = None
     ) -> list[Claim]:

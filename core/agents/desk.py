@@ -1,5 +1,6 @@
 """Desk: where the agents of one role wait; one look finds work for all who are idle."""
 
+import random
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import islice
 from typing import Protocol
@@ -13,7 +14,8 @@ from core.domain.agent import Agent
 from core.domain.task import AgentName
 
 POLL_SECONDS = 5.0
-"""How often a desk looks without being called: other processes ring no bell here."""
+"""How long a desk waits at most until it looks without being called: other processes ring no bell
+here, or their ring may be lost."""
 MOST_AT_ONCE = 50
 """So many get work in one transaction; they begin before the next ones do."""
 LONGEST_LOOK_SECONDS = 60.0
@@ -80,7 +82,8 @@ class Desk:
 
     async def _look_around(self) -> None:
         """Other processes, and those before this one, rang no bell here."""
-        self._look_again = anyio.current_time() + POLL_SECONDS
+        # Not all processes at the same time.
+        self._look_again = anyio.current_time() + POLL_SECONDS * random.uniform(0.4, 1)
         self._called |= dict.fromkeys(await self._source.called(self.agents))
         self._more = True
 

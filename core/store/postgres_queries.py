@@ -16,6 +16,11 @@ _MAIL_NOT_PAUSED = _NOT_PAUSED.format(table="mail")
 _KEY = "hashtextextended(root, 0)"
 """A family is locked by its root: an advisory lock takes no transaction number, a row's would."""
 
+_IN_ORDER = "(age(xmin) >= 0 OR xmin = pg_current_xact_id_if_assigned()::xid)"
+"""Events are numbered by transactions, and a transaction gets its number when it first locks a row
+or writes. One that was numbered before whoever changed a row last would tell of its own change as
+if it had come first: it passes such a row over, or is done again with a new number."""
+
 # One task
 
 TASK = f"SELECT {_TASK_COLUMNS} FROM tasks WHERE id = %s"
@@ -96,7 +101,7 @@ LAST_EVENT = f"SELECT coalesce(max(seq), 0) FROM events WHERE seq < {_SETTLED_BE
 _CLAIM = f"""\
 WITH found AS MATERIALIZED (
     SELECT {_TASK_COLUMNS} FROM tasks
-    WHERE claimable = %s AND {_TASKS_NOT_PAUSED} {{and_also}}
+    WHERE claimable = %s AND {_TASKS_NOT_PAUSED} AND {_IN_ORDER} {{and_also}}
     ORDER BY hint, root_created, rank, number LIMIT 1 FOR UPDATE SKIP LOCKED
 )
 SELECT {_KEY}, pg_try_advisory_xact_lock({_KEY}), found.* FROM found"""
@@ -108,6 +113,7 @@ RECEIVE = (
     f"SELECT {_MAIL_COLUMNS} FROM mail WHERE status = 'queued' "
     "AND (to_agent = %s OR to_role = ANY(%s::text[])) "
     f"AND (not_for IS NULL OR strpos(not_for, %s) = 0) AND (root IS NULL OR {_MAIL_NOT_PAUSED}) "
+    f"AND {_IN_ORDER} "
 )
 RECEIVE_ORDER = "ORDER BY number LIMIT 1 FOR UPDATE SKIP LOCKED"
 RECEIVE_ANY = RECEIVE + RECEIVE_ORDER
@@ -137,10 +143,6 @@ END_OF_STEP = (
 )
 NOTIFY = "SELECT pg_notify('swarm_board', %s)"
 LISTEN = "LISTEN swarm_board"
-_IN_ORDER = "age(xmin) >= 0"
-"""Events are numbered by transactions, and a transaction gets its number when it first locks a row
-or writes. One that was numbered before whoever changed this row last would tell of its own change
-as if it had come first; it is done again, with a new number."""
 NEW_DEPENDENCY = "INSERT INTO dependencies (depends_on, task) VALUES (%s, %s)"
 NEW_MAIL = (
     f"INSERT INTO mail ({_MAIL_COLUMNS}) VALUES ({', '.join(['%s'] * len(rows.MAIL_COLUMNS))})"

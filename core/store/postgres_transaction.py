@@ -50,6 +50,14 @@ class PostgresTransaction:
     async def task(self, task_id: TaskId) -> Task:
         return self._tasks.get(task_id) or await self._load(task_id)
 
+    async def glance(self, task_id: TaskId) -> Task:
+        if task_id in self._tasks:
+            return self._tasks[task_id]
+        (found,) = await self.session.ask(Statement(queries.TASK, (task_id,)))
+        if not found.rows:
+            raise TaskNotFound(task_id)
+        return self._sound(found.rows[0])
+
     async def _load(self, task_id: TaskId) -> Task:
         one = Statement(queries.TASK, (task_id,))
         if self._reading:

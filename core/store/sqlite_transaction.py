@@ -90,6 +90,9 @@ class SqliteTransaction:
     async def task(self, task_id: TaskId) -> Task:
         return self.shared.tasks.get(task_id) or self.load(task_id)
 
+    async def glance(self, task_id: TaskId) -> Task:
+        return await self.task(task_id)
+
     async def has_task(self, task_id: TaskId) -> bool:
         if task_id in self.shared.tasks:
             return True

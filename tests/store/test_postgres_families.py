@@ -43,7 +43,8 @@ class Mixer:
         self.advisor = agent(f"a{number}", Role.ADVISOR)
 
     async def run(self) -> None:
-        acts = [self.work, self.work, self.work, self.close_out, self.advise, self.decide, self.add]
+        often = [self.work, self.work, self.work_for_several, self.close_out]
+        acts = [*often, self.advise, self.advise_on_several, self.decide, self.add]
         for _ in range(TURNS):
             act: Callable[[], Awaitable[object]] = self.chance.choice(acts)
             with suppress(*REFUSALS):
@@ -66,6 +67,17 @@ class Mixer:
             await self.board.let_go(claim, "it broke")
         else:
             await self.board.submit(claim, Work(result=self.chance.choice("abc")))
+
+    async def work_for_several(self) -> None:
+        """As a desk does it: one transaction for all who are idle."""
+        several = [agent(f"{self.worker.name}-{n}", Role.EXECUTOR) for n in range(5)]
+        for claim in await self.board.claim_for(several, {one.name for one in several[:2]}):
+            await self.board.submit(claim, Work(result=self.chance.choice("abc")))
+
+    async def advise_on_several(self) -> None:
+        several = [agent(f"{self.advisor.name}-{n}", Role.ADVISOR) for n in range(5)]
+        for letter in await self.mailbox.receive_for(several, set()):
+            await self.board.add_critique(letter.mail, advice(passed=True))
 
     async def close_out(self) -> None:
         claim = await self.board.claim_close_out(self.worker)
