@@ -1,10 +1,11 @@
 """Builds every object from settings; Swarm, the library's face."""
 
 import os
-from collections.abc import AsyncIterator, Callable, Container, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
@@ -12,56 +13,83 @@ from core.agents.advisor import Advisor
 from core.agents.asking import Voice
 from core.agents.desk import Desk
 from core.agents.executor import Craft, Crafts, Executor
+from core.agents.paying import Till
 from core.agents.planner import Planner
 from core.agents.sources import Claims, Letters, Source
-from core.clock import Clock, SystemClock
+from core.agents.speech import Speech
+from core.clock import Clock
 from core.crew import CloseOut, MannerName, Member, load_crew
 from core.domain.agent import Role
+from core.domain.budget import NO_BUDGET, Budget
 from core.domain.events import Event
-from core.domain.outcome import Outcome, outcome
+from core.domain.outcome import BUDGET_SPENT, Outcome, outcome
 from core.domain.plan import NewTask
 from core.domain.rules import Rules
 from core.domain.task import Kind, Task, TaskId
-from core.errors import EmptyRequest, StoreUnreachable
+from core.env_file import read_env_file
+from core.errors import BadConfig, EmptyRequest, PriceUnknown, StoreUnreachable
 from core.llm.client import LLM, Server
+from core.llm.estimates import Estimates
+from core.llm.fallbacks import Fallbacks
 from core.llm.manner import FULL
+from core.llm.prices import Prices
+from core.llm.recording import Recorded, Recording, secrets_in
+from core.llm.replaying import Replay
 from core.llm.small_manner import SMALL
 from core.local_models.choice import meant, with_crews_wish
 from core.mailbox import Mailbox
 from core.orchestrator import Notice, Orchestrator
+from core.recorded_run import RecordedRun, recorded_run, without_servers
 from core.settings import FOLDER, Settings, find_project, load_settings
 from core.skills import Skill, load_skills
-from core.store.sqlite import SqliteStore
-from core.store.sqlite_file import Synchronous
+from core.store import open_store, store_named
+from core.store.protocol import Store
 from core.task_board import Roots, TaskBoard
+from core.trust import demand, is_trusted, named_in_config
+
+if TYPE_CHECKING:
+    from core.servers import Servers
 
 Own = TypeVar("Own", bound=Craft)
 EVENTS_A_PAGE = 500
-CLOSE_SECONDS = 10.0
+CLOSE_SECONDS = 1.0
+EVENTS_POLL_SECONDS = 2.0
+"""What other processes do rings no bell here."""
 
 
 class Swarm:
     """A project's board, and the crew that works on it."""
 
     def __init__(
-        self, project: Path, settings: Settings, store: SqliteStore, env: Mapping[str, str]
+        self,
+        project: Path,
+        settings: Settings,
+        store: Store,
+        env: Mapping[str, str],
+        run: RecordedRun | None = None,
     ) -> None:
         self.project = project
         self.settings = settings
-        small = meant(env) is not None
-        self.members = load_crew(project, advice=settings.review.advice, small=small)
+        small = meant(settings.server.environment(env)) is not None
+        ours = partial(load_crew, project, advice=settings.review.advice, small=small)
+        self.members = run.members if run else ours()
         self._env = with_crews_wish(env, [member.model for member in self.members])
-        self.embedded = meant(self._env)
+        self.embedded = meant(settings.server.environment(self._env))
         """The model of this machine the crew uses, if it uses one."""
         self.rules = _rules(settings, self.members)
         self.board = TaskBoard(store, self.rules)
         self.mailbox = Mailbox(store, self.rules.limits)
         self.store = store
-        self._skills: dict[str, Skill] = load_skills(project)
+        self._skills = run.skills if run else _bodies(load_skills(project))
         self._crafts = Crafts()
         self._clock: Clock = store.clock
+        self._prices = Prices(settings.budget.prices)
+        self._estimates = Estimates()
+        self.speech = Speech()
+        """What the agents of this process are writing."""
         self._llm: LLM | None = None
-        self._server: Server | None = None
+        self._recording: Recording | None = None
+        self._servers: Servers | None = None
 
     @classmethod
     @asynccontextmanager
@@ -76,25 +104,26 @@ class Swarm:
     ) -> AsyncIterator["Swarm"]:
         """Open the board of the project in or above this folder; made where there is none.
 
+        SWARM_STORE in `env` is the address of a board that is not in this folder, like
+        postgresql://user@host/database.
         Without an `llm` the model server comes from the environment, when it is first needed.
         """
-        variables = os.environ if env is None else env
         project = find_project(Path(path))
-        settings = load_settings(project, variables, options)
-        store = await SqliteStore.open(
-            _store_file(project),
-            clock=clock or SystemClock(),
-            synchronous=Synchronous(settings.store.synchronous),
-        )
+        variables = _with_env_file(project, os.environ if env is None else env)
+        run = recorded_run(llm.head) if isinstance(llm, Replay) else None
+        settings = run.settings if run else load_settings(project, variables, options)
+        url = store_named(variables) or f"sqlite:{made_store_file(project)}"
+        board = await open_store(url, clock=clock, synchronous=settings.store.synchronous)
         try:
-            swarm = cls(project, settings, store, variables)
+            swarm = cls(project, settings, board, variables, run)
             swarm._llm = llm
             try:
                 yield swarm
             finally:
-                await swarm._let_go_of_model()
+                with anyio.move_on_after(CLOSE_SECONDS, shield=True):
+                    await swarm._hang_up()
         finally:
-            await store.close()
+            await board.close()
 
     # Asking for work
 
@@ -109,18 +138,25 @@ class Swarm:
 
         return register
 
-    async def add(self, text: str, *, tags: Sequence[str] = (), **fields: Any) -> Task:
+    async def add(
+        self, text: str, *, tags: Sequence[str] = (), budget: Budget = NO_BUDGET, **fields: Any
+    ) -> Task:
         """Queue a request; with kind="task" and the like, a single task."""
         if not text.strip():
             raise EmptyRequest
         title = text.strip().partition("\n")[0][:200]
         values = {"kind": Kind.REQUEST, **fields}
         new = NewTask(title=title, description=text.strip(), tags=tuple(tags), **values)
-        return await self.board.add(new)
+        task = await self.board.add(new)
+        if budget:
+            await self.board.charges.give(task.id, budget)
+        return task
 
-    async def run(self, text: str, *, tags: Sequence[str] = ()) -> Outcome:
+    async def run(
+        self, text: str, *, tags: Sequence[str] = (), budget: Budget = NO_BUDGET
+    ) -> Outcome:
         """Hand in a request and work until its answer is there, or until a person is needed."""
-        request = await self.add(text, tags=tags)
+        request = await self.add(text, tags=tags, budget=budget)
         await self.work(await self.with_dependencies(request))
         return await self.outcome(request.id)
 
@@ -144,50 +180,79 @@ class Swarm:
         roles: Container[Role] = frozenset(Role),
     ) -> None:
         """Let the crew, or those in these roles, work until nothing is left without a person."""
-        server = await self.server()
+        members = [member for member in self.members if member.role in roles]
+        await self.reach_servers()
         crew = Orchestrator(self.board, self.mailbox, self.rules.limits, self._clock, notice)
+        crew.stops.answer = self._partial_answers(members)
         started(crew)
-        await crew.run(self._desks(server, roots, roles), roots)
+        async with self.store.hearing():
+            await crew.run(self._desks(members, roots), roots)
 
-    async def server(self) -> Server:
-        """The model server, checked once."""
-        if self._server is None:
-            if self._llm is not None:
-                self._server = Server(self._llm, self._env.get("SWARM_MODEL", "") or "scripted")
-            else:
-                # Only who calls a model pays for loading its client: half a second.
-                from core.models import server_from
+    async def reach_servers(self) -> None:
+        """Every model server the crew needs, checked once."""
+        if self._llm is not None or self._servers is not None:
+            return
+        named = read_env_file(self.project).named(self._env) + named_in_config(self.project)
+        demand(self.project, named)
+        # Only who calls a model pays for loading its client: half a second.
+        from core.servers import Servers
 
-                limits = self.rules.limits
-                context = max(one.context_tokens or limits.context_tokens for one in self.members)
-                self._server = await server_from(self._env, limits, self._clock, context)
-        return self._server
+        env = self.settings.server.environment(self._env)
+        servers = Servers(env, self.rules.limits, self._clock)
+        try:
+            await servers.reach(self.members)
+        except BaseException:
+            await servers.close()
+            raise
+        self._servers = servers
 
-    async def _let_go_of_model(self) -> None:
-        """Also after an error or a stop: a model of this machine holds gigabytes."""
-        if self._server is not None:
-            with anyio.fail_after(CLOSE_SECONDS, shield=True):
-                await self._server.llm.close()
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the models its agents ask, once the servers were reached."""
+        return tuple(dict.fromkeys(self._server_of(member).model for member in self.members))
+
+    def demand_prices(self, budget: Budget = NO_BUDGET) -> None:
+        """Refuse a budget in dollars where a model of the crew has no known price."""
+        rules = self.rules.budget
+        if self._servers is None or (budget.usd, rules.request_usd, rules.day_usd) == (None,) * 3:
+            return
+        for member in self.members:
+            _, model, server = self._server_of(member)
+            for name in (model, *member.fallback_models):
+                if not self._prices.knows(server, name):
+                    raise PriceUnknown(server, name)
+
+    async def record(self, path: Path, text: str, tags: Sequence[str], budget: Budget) -> None:
+        """Keep every exchange of this run in a new file; no key gets into it."""
+        await self.reach_servers()
+        models = {member.name: self._server_of(member).model for member in self.members}
+        members = without_servers(self.members, models)
+        run = RecordedRun(text, tuple(tags), budget, self.settings, members, self._skills)
+        try:
+            file = path.open("x", encoding="utf-8")
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            raise BadConfig(f"{path}: can't be written ({why}); name a new file") from error
+        self._recording = Recording(file, secrets_in(self._env))
+        self._recording.head(run.head())
 
     # Looking
 
     async def outcome(self, task_id: TaskId) -> Outcome:
         task = await self.board.get(task_id)
-        return outcome(await self.board.family(task.root))
+        found = outcome(await self.board.family(task.root))
+        if found.exit_code() != BUDGET_SPENT:
+            return found
+        async with self.store.read() as reader:
+            partial = [one for one in await reader.answers(found.request) if one.partial]
+        if not partial:
+            return found
+        return found.model_copy(update={"answer": partial[-1].text, "partial": True})
 
     async def last_event(self) -> int:
         """The number of the newest event: what comes after it is new."""
-        # Numbers only rise, so halving finds it in a few looks, on a board of any age.
-        low, high = 0, 1
-        while await self.board.events(high, 1):
-            low, high = high, high * 2
-        while low < high:
-            middle = (low + high) // 2
-            if await self.board.events(middle, 1):
-                low = middle + 1
-            else:
-                high = middle
-        return low
+        async with self.store.read() as reader:
+            return await reader.last_event()
 
     async def events(
         self, after: int = 0, *, request: TaskId | None = None, follow: bool = False
@@ -203,21 +268,35 @@ class Swarm:
             if not page:
                 if not follow:
                     return
-                await ear.wait(self.rules.limits.heartbeat_seconds)
+                await ear.wait(EVENTS_POLL_SECONDS)
 
-    def _desks(self, server: Server, roots: Roots, roles: Container[Role]) -> list[Desk]:
-        """One for each of these roles."""
+    async def _hang_up(self) -> None:
+        if self._recording is not None:
+            self._recording.close()
+        if self._servers is not None:
+            await self._servers.close()
+
+    def _partial_answers(
+        self, members: Sequence[Member]
+    ) -> Callable[[Task], Awaitable[object]] | None:
+        for member in members:
+            if member.role is Role.PLANNER:
+                return Planner(self.board, self._voice(member), self.rules).answer_partially
+        return None
+
+    def _desks(self, members: Sequence[Member], roots: Roots) -> list[Desk]:
+        """One for each role, and for each server that agents of this role talk to."""
+        alike: dict[tuple[Role, str], list[Member]] = {}
+        for member in members:
+            alike.setdefault((member.role, self._server_of(member).name), []).append(member)
         return [
-            Desk([one.agent for one in members], self._source(role, members, server, roots))
-            for role in Role
-            if role in roles and (members := [one for one in self.members if one.role is role])
+            Desk([one.agent for one in some], self._source(role, some, roots), server)
+            for (role, server), some in alike.items()
         ]
 
-    def _source(
-        self, role: Role, members: Sequence[Member], server: Server, roots: Roots
-    ) -> Source:
+    def _source(self, role: Role, members: Sequence[Member], roots: Roots) -> Source:
         board, rules = self.board, self.rules
-        voices = {member.name: self._voice(member, server) for member in members}
+        voices = {member.name: self._voice(member) for member in members}
         match role:
             case Role.PLANNER:
                 planners = {name: Planner(board, voice, rules) for name, voice in voices.items()}
@@ -232,16 +311,36 @@ class Swarm:
                 advisors = {name: Advisor(board, voice, rules) for name, voice in voices.items()}
                 return Letters(board, self.mailbox, advisors, roots)
 
-    def _voice(self, member: Member, server: Server) -> Voice:
+    def _server_of(self, member: Member) -> Server:
+        server = self._own_server_of(member)
+        if self._recording is None:
+            return server
+        return server._replace(llm=Recorded(server.llm, self._recording))
+
+    def _own_server_of(self, member: Member) -> Server:
+        if self._llm is not None:
+            return Server(self._llm, member.model or self._env.get("SWARM_MODEL", "") or "scripted")
+        assert self._servers is not None, "the servers were reached"
+        llm, model, name = self._servers.of(member)
+        if member.fallback_models or member.timeout_seconds is not None:
+            llm = Fallbacks(llm, member.fallback_models, member.timeout_seconds)
+        return Server(llm, model, name)
+
+    def _voice(self, member: Member) -> Voice:
         limits = self.rules.limits
+        llm, model, server = self._server_of(member)
         return Voice(
             agent=member.name,
-            llm=server.llm,
-            model=member.model or server.model,
-            skills="\n\n".join(self._skills[name].body.strip() for name in member.skills),
+            llm=llm,
+            model=model,
+            speech=self.speech,
+            till=Till(self.board.charges, self._prices, self._estimates, server),
+            skills="\n\n".join(self._skills[name].strip() for name in member.skills),
             temperature=member.temperature,
             max_output_tokens=member.max_output_tokens or limits.max_output_tokens,
-            context_tokens=member.context_tokens or limits.context_tokens,
+            context_tokens=member.context_tokens
+            or self._prices.context_tokens(server, model)
+            or limits.context_tokens,
             manner=SMALL if member.manner is MannerName.SMALL else FULL,
             merges=member.close_out is CloseOut.MERGE,
         )
@@ -256,7 +355,20 @@ def _rules(settings: Settings, members: Sequence[Member]) -> Rules:
     return settings.rules.model_copy(update={"review": review})
 
 
-def _store_file(project: Path) -> Path:
+def _bodies(skills: Mapping[str, Skill]) -> dict[str, str]:
+    return {name: skill.body for name, skill in skills.items()}
+
+
+def _with_env_file(project: Path, env: Mapping[str, str]) -> Mapping[str, str]:
+    file = read_env_file(project)
+    return file.environment(env, trusted=is_trusted(project)) if file.lines else env
+
+
+def store_file(project: Path) -> Path:
+    return project / FOLDER / "swarm.db"
+
+
+def made_store_file(project: Path) -> Path:
     folder = project / FOLDER
     try:
         folder.mkdir(exist_ok=True)
@@ -266,4 +378,4 @@ def _store_file(project: Path) -> Path:
     except OSError as error:
         if not folder.is_dir():
             raise StoreUnreachable(str(folder), error.strerror or str(error)) from error
-    return folder / "swarm.db"
+    return store_file(project)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from core.addresses import Address, KeyVariable
 from core.domain.agent import Agent, Crew, Role, unadvised
 from core.domain.task import AgentName
 from core.errors import BadConfig
@@ -51,6 +52,12 @@ class Member(BaseModel):
     context_tokens: int | None = None
     manner: MannerName = MannerName.FULL
     close_out: CloseOut = CloseOut.MERGE
+    timeout_seconds: float | None = None
+    base_url: str | None = None
+    """A server of its own; the key of another one is never sent there."""
+    key_variable: str | None = None
+    fallback_models: tuple[str, ...] = ()
+    """Asked in turn where the model fails."""
 
     @property
     def agent(self) -> Agent:
@@ -71,6 +78,10 @@ class _Entry(BaseModel):
     context_tokens: int | None = Field(default=None, ge=512)
     manner: MannerName = MannerName.FULL
     close_out: CloseOut = CloseOut.MERGE
+    timeout_seconds: float | None = Field(default=None, gt=0)
+    base_url: Address | None = None
+    key_variable: KeyVariable | None = None
+    fallback_models: tuple[str, ...] = ()
 
 
 class _CrewFile(BaseModel):
@@ -112,15 +123,27 @@ def _check_entry(name: str, node: Node, known_skills: list[str]) -> None:
             "use a-z, 0-9, '-' and '_', at most 40 of them"
         )
     parts = node.children
-    model = parts.get("model")
-    if model and "://" in str(model.value):
-        raise BadConfig(f"{model.at}: {server_words(str(model.value))}")
+    for model in _models(parts):
+        if "://" in str(model.value):
+            raise BadConfig(f"{model.at}: {server_words(str(model.value))}")
+    if "key_variable" in parts and "base_url" not in parts:
+        raise BadConfig(
+            f"{parts['key_variable'].key_at}: 'key_variable' belongs to a server; add its base_url"
+        )
+    if "base_url" in parts and "model" not in parts:
+        raise BadConfig(f"{parts['base_url'].key_at}: a server of its own needs a 'model'; add it")
     skills = parts["skills"].value if "skills" in parts else []
     for skill in skills if isinstance(skills, list) else []:
         if skill.value not in known_skills:
             word = str(skill.value)
             hint = nearest(word, known_skills)
             raise BadConfig(f"{skill.at}: the skill {quoted(word)} is unknown; {hint}")
+
+
+def _models(parts: Mapping[str, Node]) -> list[Node]:
+    others = parts["fallback_models"].value if "fallback_models" in parts else []
+    first = [parts["model"]] if "model" in parts else []
+    return first + (others if isinstance(others, list) else [])
 
 
 def _members(agents: Mapping[str, _Entry], nodes: Mapping[str, Node]) -> tuple[Member, ...]:

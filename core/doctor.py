@@ -16,15 +16,20 @@ from core.crew import Member, load_crew
 from core.domain.limits import Limits
 from core.domain.message import MailStatus
 from core.domain.task import Task
-from core.errors import BadConfig, NoModel, StoreError, SwarmError
+from core.env_file import read_env_file
+from core.errors import BadConfig, NoModel, NotTrusted, StoreError, SwarmError
 from core.invariants import check
 from core.llm.client import Call, Said
 from core.local_models.choice import described, meant, with_crews_wish
+from core.moving import standing
 from core.process import surely_dead
 from core.settings import FOLDER, Settings, find_project, load_settings
 from core.skills import load_skills
+from core.store import open_store, store_named
+from core.store.protocol import Store
 from core.store.sqlite import SqliteStore
 from core.store.sqlite_file import translated
+from core.trust import demand, is_trusted, named_in_config
 from core.yaml_files import quoted
 
 OLDEST_PYTHON = (3, 11)
@@ -72,15 +77,29 @@ async def examine(
         yield Finding(check="project", level=Level.MEND, text=str(error))
         return
     yield _folder(project)
+    env_file = read_env_file(project)
+    env = env_file.environment(env, trusted=is_trusted(project))
     files = _files(project, env)
     for finding in files.findings:
         yield finding
-    async for finding in _store(project, files.settings):
+    async for finding in _board(project, env, files.settings):
         yield finding
-    wanted = _of_crew(env, files)
-    yield _key(wanted)
-    async for finding in _server(wanted, files, offline=offline):
+    try:
+        demand(project, env_file.named(env) + named_in_config(project))
+    except (NotTrusted, BadConfig) as error:
+        yield Finding(check="trust", level=Level.MEND, text=str(error))
+        offline = True
+    env = _of_crew(files.settings.server.environment(env), files)
+    yield _key(env)
+    async for finding in _server(env, files, offline=offline):
         yield finding
+    for finding in [] if offline else await _own_servers(env, files):
+        yield finding
+
+
+def _board(project: Path, env: Mapping[str, str], settings: Settings) -> AsyncIterator[Finding]:
+    url = store_named(env)
+    return _server_store(url, settings) if url else _store(project, settings)
 
 
 def _machine() -> Iterator[Finding]:
@@ -122,7 +141,7 @@ def _files(project: Path, env: Mapping[str, str]) -> _Files:
     try:
         names = ", ".join(sorted(load_skills(project)))
         findings.append(Finding(check="skills", level=Level.OK, text=names))
-        small = meant(env) is not None
+        small = meant(settings.server.environment(env)) is not None
         members = load_crew(project, advice=settings.review.advice, small=small)
         with_crews_wish(env, [member.model for member in members])
         text = ", ".join(one.name for one in members[:AGENTS_SHOWN])
@@ -155,6 +174,26 @@ async def _store(project: Path, settings: Settings) -> AsyncIterator[Finding]:
         await store.close()
 
 
+async def _server_store(url: str, settings: Settings) -> AsyncIterator[Finding]:
+    """A board elsewhere: that it opens says that server, schema and rights are as they should."""
+    try:
+        about = await standing(url)
+        store = await open_store(url)
+    except StoreError as error:
+        yield Finding(check="store", level=Level.MEND, text=str(error))
+        return
+    try:
+        text = f"opens: {about.store} ({about.engine}, schema {about.schema_version})"
+        yield Finding(check="store", level=Level.OK, text=text)
+        yield await _promises(store, settings)
+        yield await _letters(store)
+        yield await _claims(store)
+    except StoreError as error:
+        yield Finding(check="store", level=Level.MEND, text=str(error))
+    finally:
+        await store.close()
+
+
 def _pages(store: SqliteStore) -> Finding:
     try:
         (said,) = store.writer.execute("PRAGMA quick_check(1)").fetchone()
@@ -170,7 +209,7 @@ def _pages(store: SqliteStore) -> Finding:
     )
 
 
-async def _promises(store: SqliteStore, settings: Settings) -> Finding:
+async def _promises(store: Store, settings: Settings) -> Finding:
     broken = await check(store, settings.rules)
     if not broken:
         return Finding(check="board", level=Level.OK, text="keeps all its promises")
@@ -184,7 +223,7 @@ async def _promises(store: SqliteStore, settings: Settings) -> Finding:
     )
 
 
-async def _letters(store: SqliteStore) -> Finding:
+async def _letters(store: Store) -> Finding:
     async with store.read() as reader:
         dead = await reader.messages(MailStatus.DEAD)
     if not dead:
@@ -197,7 +236,7 @@ async def _letters(store: SqliteStore) -> Finding:
     )
 
 
-async def _claims(store: SqliteStore) -> Finding:
+async def _claims(store: Store) -> Finding:
     async with store.read() as reader:
         held, now = await reader.held(), reader.now
     left = [task for task in held if _left_behind(task, now)]
@@ -240,7 +279,7 @@ async def _server(
     env: Mapping[str, str], files: _Files, *, offline: bool
 ) -> AsyncIterator[Finding]:
     if offline or _key(env).level is Level.MEND:
-        why = "left out (--offline)" if offline else "nothing says which server"
+        why = "left out" if offline else "nothing says which server"
         yield Finding(check="server", level=Level.SKIPPED, text=why)
         yield Finding(check="model", level=Level.SKIPPED, text=why)
         return
@@ -256,7 +295,9 @@ async def _server(
         yield Finding(check="model", level=Level.SKIPPED, text="the server comes first")
         return
     yield Finding(check="server", level=Level.OK, text=f"{name} answers")
-    for model in sorted({one.model for one in files.members if one.model} - set(listed)):
+    for model in sorted(
+        {one.model for one in files.members if one.model and not one.base_url} - set(listed)
+    ):
         if listed:
             yield Finding(
                 check="model",
@@ -285,6 +326,24 @@ async def _reach(env: Mapping[str, str], limits: Limits) -> tuple[str, list[str]
         return client.server, await client.models()
     finally:
         await client.close()
+
+
+async def _own_servers(env: Mapping[str, str], files: _Files) -> list[Finding]:
+    """Those that agents name for themselves."""
+    from core.servers import Servers
+
+    findings = []
+    for member in {one.base_url: one for one in files.members if one.base_url}.values():
+        servers = Servers(env, files.settings.limits, SystemClock())
+        try:
+            await servers.reach([member])
+            text = f"{member.base_url} of '{member.name}' answers"
+            findings.append(Finding(check="server", level=Level.OK, text=text))
+        except SwarmError as error:
+            findings.append(Finding(check="server", level=Level.MEND, text=str(error)))
+        finally:
+            await servers.close()
+    return findings
 
 
 async def _ask(env: Mapping[str, str], limits: Limits) -> Finding:

@@ -90,10 +90,12 @@ class ModelError(SwarmError):
 class ModelOutage(ModelError):
     """The server can't be reached or is overloaded: nobody's fault, so no attempt is used."""
 
-    def __init__(self, server: str, why: str) -> None:
+    def __init__(self, server: str, why: str, again_in_seconds: float | None = None) -> None:
         super().__init__(f"the model server {server} does not answer ({why}); try again later")
         self.server = server
         self.why = why
+        self.again_in_seconds = again_in_seconds
+        """When it is worth a try again, where that is known."""
 
 
 class ModelRefused(ModelError):
@@ -115,12 +117,84 @@ class ModelFailed(ModelError):
         self.why = why
 
 
+class DayBudgetSpent(ModelOutage):
+    """No call fits into what is left of today's budget: the crew rests, as in an outage."""
+
+    def __init__(self, budget: str, again_in_seconds: float) -> None:
+        SwarmError.__init__(
+            self,
+            f"today's budget of {budget} is spent; raise budget.day_tokens or budget.day_usd, "
+            "or go on tomorrow with: swarm work",
+        )
+        self.server = ""
+        self.why = "the day's budget is spent"
+        self.budget = budget
+        self.again_in_seconds = again_in_seconds
+
+
+class PriceUnknown(ModelRefused):
+    """A budget in dollars can't hold for a model without a price."""
+
+    def __init__(self, server: str, model: str) -> None:
+        SwarmError.__init__(
+            self,
+            f"the price of the model {model!r} is unknown, so a budget in dollars can't hold; "
+            f"name it under budget.prices, or set a budget in tokens",
+        )
+        self.server = server
+        self.why = "its price is unknown"
+        self.mend = "name it under budget.prices"
+
+
+class ReplayDeparted(ModelRefused):
+    """What is asked now was not asked when the run was recorded."""
+
+    def __init__(self, call: int, difference: str) -> None:
+        SwarmError.__init__(
+            self, f"the replay departs from the recording at call {call}: {difference}"
+        )
+        self.server = "(recorded)"
+        self.why = difference
+        self.mend = ""
+        self.call = call
+
+
+class ContextTooLong(ModelError):
+    """A prompt does not fit what the model reads at once."""
+
+    def __init__(self, model: str, tokens: int, room: int) -> None:
+        super().__init__(
+            f"a prompt of about {tokens:,} tokens does not fit the {room:,} that the model "
+            f"{model!r} can read; name a model that reads more, or set its context_tokens"
+        )
+        self.model = model
+        self.tokens = tokens
+        self.room = room
+
+
+class BudgetSpent(SwarmError):
+    """The next call no longer fits into the request's budget; it was not made."""
+
+    def __init__(self, request: str, budget: str) -> None:
+        super().__init__(f"the budget of {budget} is spent")
+        self.request = request
+        self.budget = budget
+
+
 class BadReply(SwarmError):
     """What a model wrote does not have the form that was asked for; it can be told so."""
 
     def __init__(self, complaint: str) -> None:
         super().__init__(complaint)
         self.complaint = complaint
+
+
+class ContextOverflow(ModelFailed):
+    """The server says that the prompt is longer than what its model reads."""
+
+    def __init__(self, server: str, why: str, limit: int | None = None) -> None:
+        super().__init__(server, why)
+        self.limit = limit
 
 
 class UnreadableReply(ModelError):
@@ -192,6 +266,18 @@ class BadConfig(SwarmError):
     """A config file or setting can't be used; the sentence says where and how to mend it."""
 
 
+class NotTrusted(SwarmError):
+    """A project names servers, keys or commands that nobody on this machine has allowed."""
+
+    def __init__(self, named: list[str]) -> None:
+        more = f" and {len(named) - 1} more" if len(named) > 1 else ""
+        super().__init__(
+            f"this project is not trusted with what it names ({named[0]}{more}); "
+            "look at it, then allow it with: swarm trust"
+        )
+        self.named = named
+
+
 class StoreError(SwarmError):
     """The store can't do its work; what was committed before is safe."""
 
@@ -250,3 +336,47 @@ class StoreFailed(StoreError):
     def __init__(self, path: str, why: str) -> None:
         super().__init__(f"the store {path} could not be written: {why}")
         self.path = path
+
+
+class StoreInterrupted(StoreError):
+    """The step was cut off and nothing of it was kept: it can be done again as it was."""
+
+    def __init__(self, path: str, why: str) -> None:
+        super().__init__(f"the store {path} broke off a step and kept nothing of it: {why}")
+        self.path = path
+        self.why = why
+
+
+class StoreOutcomeUnknown(StoreError):
+    """The connection ended while a step was being kept, and the server can't be asked."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"the store {path} went away while it kept a step; whether it did is on the board"
+        )
+        self.path = path
+
+
+class StoreNotMade(StoreError):
+    def __init__(self, path: str) -> None:
+        super().__init__(f"there is no board in {path} yet; make it with: swarm store init")
+        self.path = path
+
+
+class StoreTooOld(StoreError):
+    def __init__(self, path: str, found: int, known: int) -> None:
+        super().__init__(
+            f"the store {path} has schema {found} and this Swarm works with {known}; "
+            "bring it up to date with: swarm store migrate"
+        )
+        self.path = path
+        self.found = found
+        self.known = known
+
+
+class StoreUnsupported(StoreError):
+    def __init__(self, path: str, found: str, supported: str) -> None:
+        super().__init__(f"the server of {path} is {found}, and Swarm works with {supported}")
+        self.path = path
+        self.found = found
+        self.supported = supported

@@ -71,15 +71,18 @@ def checked(model: type[Model], node: Node, remarks: Mapping[str, str] | None = 
         raise BadConfig(_sentence(model, node, first, remarks or {})) from error
 
 
-def refuse_servers(node: Node) -> None:
-    """A file of a cloned repository must not send the user's key or text anywhere."""
+def refuse_servers(node: Node, but: str = "base_url") -> None:
+    """A file names a server and the variable of its key in one way, which trust watches."""
     for key, child in node.children.items():
-        if _SERVER_KEY.fullmatch(key):
+        if key != but and _SERVER_KEY.fullmatch(key):
             raise BadConfig(f"{child.key_at}: {server_words(key)}")
 
 
 def server_words(what: str) -> str:
-    return f"{quoted(what)} can't be set in a file; servers and keys come from the environment only"
+    return (
+        f"{quoted(what)} can't be set in a file; base_url names a server, key_variable the "
+        "variable of its key, and keys come from the environment only"
+    )
 
 
 def nearest(word: str, known: Sequence[str]) -> str:

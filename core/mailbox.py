@@ -16,6 +16,7 @@ from core.domain.reports import Holder
 from core.domain.task import AgentName, Task, TaskId
 from core.errors import MailLost
 from core.process import surely_dead, this_process
+from core.retrying import retried
 from core.store.protocol import Store, Transaction
 
 
@@ -39,6 +40,7 @@ class Mailbox:
         topics = [f"mail:{role}" for role in agent.roles]
         return self._store.bell.listen(*topics, f"mail:@{agent.name}")
 
+    @retried
     async def send(self, new: Message) -> Message:
         async with self._store.transaction() as tx:
             sent = await tx.send(evolve(new, {"created": tx.now}))
@@ -46,6 +48,7 @@ class Mailbox:
             self._tell(tx, EventType.MAIL_SENT, sent)
             return sent
 
+    @retried
     async def receive(
         self, agent: Agent, *, roots: frozenset[TaskId] | None = None
     ) -> Message | None:
@@ -53,6 +56,7 @@ class Mailbox:
         async with self._store.transaction() as tx:
             return await self._take(tx, agent, roots)
 
+    @retried
     async def called(self, agents: Sequence[Agent]) -> set[AgentName]:
         """Who of these may find mail that others don't."""
         async with self._store.read() as reader:
@@ -62,6 +66,7 @@ class Mailbox:
             return names
         return names & {mail.to_agent for mail in queued}
 
+    @retried
     async def receive_for(
         self,
         agents: Sequence[Agent],
@@ -79,7 +84,7 @@ class Mailbox:
             for agent in agents:
                 mail = await self._take(tx, agent, roots)
                 if mail is not None:
-                    task = None if mail.task is None else await tx.task(mail.task)
+                    task = None if mail.task is None else await tx.glance(mail.task)
                     letters.append(Letter(mail, task))
                 elif agent.name not in called:
                     break
@@ -97,6 +102,7 @@ class Mailbox:
         self._tell(tx, EventType.MAIL_TAKEN, taken)
         return taken
 
+    @retried
     async def heartbeat(self, mail: Message) -> Message:
         """Renew the lease of a taken mail."""
         async with self._store.transaction() as tx:
@@ -105,6 +111,7 @@ class Mailbox:
             tx.put_message(renewed)
             return renewed
 
+    @retried
     async def renew_all(self, mails: Iterable[Message]) -> list[Message]:
         """Renew the leases of these taken mails; returns those that are lost."""
         async with self._store.transaction() as tx:
@@ -117,6 +124,7 @@ class Mailbox:
                     lost.append(mail)
             return lost
 
+    @retried
     async def acknowledge(self, mail: Message) -> Message:
         """Handled, and nothing on the board had to change with it."""
         async with self._store.transaction() as tx:
@@ -125,6 +133,7 @@ class Mailbox:
             self._tell(tx, EventType.MAIL_ACKNOWLEDGED, done)
             return done
 
+    @retried
     async def give_back(self, mail: Message, *, counted: bool = True) -> Message:
         """Back in the queue for another try; a stop or an outage is not counted as one."""
         async with self._store.transaction() as tx:
@@ -146,10 +155,12 @@ class Mailbox:
             acts[f"mail:@{agent.name}"] = partial(tell, agent.name)
         return self._store.bell.watch(acts)
 
+    @retried
     async def dead_letters(self) -> list[Message]:
         async with self._store.read() as reader:
             return await reader.messages(MailStatus.DEAD)
 
+    @retried
     async def recover(self) -> list[Message]:
         """Take back mail whose holder went silent."""
         async with self._store.read() as reader:
@@ -158,6 +169,7 @@ class Mailbox:
         silent = [mail for mail in taken if _is_silent(mail, now)]
         return [mail for found in silent if (mail := await self._take_back(found)) is not None]
 
+    @retried
     async def _take_back(self, mail: Message) -> Message | None:
         async with self._store.transaction() as tx:
             current = await tx.message(mail.number)

@@ -34,7 +34,7 @@ async def server_from(
     client = client_from(env, limits, clock)
     try:
         await client.check()
-        return Server(client, await _model(client, env))
+        return Server(client, await _model(client, env), client.server)
     except BaseException:
         await client.close()
         raise
@@ -52,7 +52,7 @@ async def _embedded(name: str, env: Mapping[str, str], need: Need) -> Server:
     llm = await load(found.file, need.context_tokens, need.limits, need.clock)
     if found.listed is not None:
         Shelf.of_user(env).mark_loaded(found.listed, Loaded(llm.seconds, llm.memory_bytes))
-    return Server(llm, found.name)
+    return Server(llm, found.name, llm.url)
 
 
 async def _model(client: OpenAIClient, env: Mapping[str, str]) -> str:

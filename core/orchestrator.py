@@ -5,14 +5,21 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 import anyio
+from anyio.abc import TaskGroup
 
 from core.agents.desk import Desk
 from core.agents.hands import Hands
-from core.agents.job import LAST_WORDS_SECONDS
+from core.agents.outages import EVERYBODY, Outages
+from core.agents.stops import Stops
 from core.clock import Clock
 from core.domain.agent import Crew
 from core.domain.limits import Limits
-from core.errors import ModelOutage, SwarmError
+from core.errors import (
+    BudgetSpent,
+    DayBudgetSpent,
+    ModelOutage,
+    SwarmError,
+)
 from core.flows.recovery import recover
 from core.mailbox import Mailbox
 from core.task_board import Roots, TaskBoard
@@ -21,8 +28,6 @@ GRACE_SECONDS = 10.0
 """How long running calls may go on after a first stop."""
 LOOK_SECONDS = 1.0
 """How often a crew with nothing to do looks whether others still work."""
-FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 60.0
-OUTAGE_SECONDS = 15 * 60.0
 
 Notice = Callable[[str], object]
 
@@ -41,17 +46,15 @@ class Orchestrator:
         self.hands = Hands(board, mailbox)
         self._board, self._mailbox, self._limits = board, mailbox, limits
         self._clock = clock
-        self._notice = notice
+        self.stops = Stops(board, notice)
+        self._outages = Outages(clock, notice)
+        self._group: TaskGroup | None = None
         self._desks: Sequence[Desk] = ()
         self._waits: set[anyio.CancelScope] = set()
         self._someone_rests = anyio.Event()
         self._stop_after: float | None = None
         self._at_once = anyio.Event()
         self._error: SwarmError | None = None
-        self._answered = False
-        self._out_since: float | None = None
-        self._paused_until = 0.0
-        self._pause_seconds = FIRST_PAUSE_SECONDS
 
     @property
     def stopping(self) -> bool:
@@ -70,18 +73,17 @@ class Orchestrator:
     async def run(self, desks: Sequence[Desk], roots: Roots = None) -> None:
         """Work until nothing is left to do for these roots, or until a stop."""
         self._desks = desks
+        self._outages.servers = frozenset(desk.server for desk in desks)
         try:
             await self._recover()
-            async with anyio.create_task_group() as group:
+            async with anyio.create_task_group() as self._group:
+                group = self._group
                 for number, desk in enumerate(desks):
                     group.start_soon(desk.serve, self, group, name=f"desk {number}")
                 group.start_soon(self._beat, name="heartbeat")
-                try:
-                    await self._until_at_rest(roots)
-                    await self._let_calls_end()
-                finally:
-                    self.hands.hurry(LAST_WORDS_SECONDS)
-                    group.cancel_scope.cancel()
+                await self._until_at_rest(roots)
+                await self._let_calls_end()
+                group.cancel_scope.cancel()
         except BaseExceptionGroup as group_error:
             raise _told(group_error) from group_error
         if self._error is not None:
@@ -89,7 +91,7 @@ class Orchestrator:
 
     @property
     def _at_rest(self) -> bool:
-        return all(desk.rests for desk in self._desks)
+        return not self.stops.under_way and all(desk.rests for desk in self._desks)
 
     async def _until_at_rest(self, roots: Roots) -> None:
         while not self.stopping:
@@ -126,28 +128,22 @@ class Orchestrator:
         if self._at_rest:
             self._someone_rests.set()
 
-    async def pause(self) -> None:
-        while not self.stopping and (left := self._paused_until - self._clock.now()) > 0:
+    async def pause(self, server: str) -> None:
+        while not self.stopping and (left := self._outages.pause_seconds(server)) > 0:
             await self.unless_stopped(partial(self._clock.sleep, left))
 
-    def answered(self) -> None:
-        self._answered = True
-        if self._out_since is not None:
-            self._out_since = None
-            self._pause_seconds = FIRST_PAUSE_SECONDS
-            self._notice("the model server answers again; work goes on")
+    def answered(self, server: str) -> None:
+        self._outages.answered(server)
 
-    async def outage(self, error: ModelOutage) -> None:
+    async def outage(self, server: str, error: ModelOutage) -> None:
         """Work rests and nobody's attempt is used; too long an outage ends the run."""
-        now = self._clock.now()
-        if not self._answered or now - (self._out_since or now) >= OUTAGE_SECONDS:
+        server = EVERYBODY if isinstance(error, DayBudgetSpent) else server
+        if not self._outages.began(server, error):
             self.refused(error)
-            return
-        self._out_since = self._out_since or now
-        if self._paused_until <= now:
-            self._paused_until = now + self._pause_seconds
-            self._notice(f"{error}; work pauses for {self._pause_seconds:.0f} s")
-            self._pause_seconds = min(self._pause_seconds * 2, LONGEST_PAUSE_SECONDS)
+
+    async def budget_spent(self, error: BudgetSpent) -> bool:
+        assert self._group is not None, "only who works can spend"
+        return await self.stops.begin(error, self._group)
 
     def refused(self, error: SwarmError) -> None:
         """No call can succeed: everything stops, nothing is lost."""

@@ -18,6 +18,7 @@ from core.domain.task import (
 )
 from core.errors import IllegalTransition
 from core.recorder import Recorder
+from core.retrying import retried
 from core.store.protocol import Answer, Transaction
 
 
@@ -25,6 +26,7 @@ class People:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
 
+    @retried
     async def approve(self, task_id: TaskId, text: str = "") -> Task:
         """Accept finished work, or take note of what needed attention."""
         async with self._recorder.store.transaction() as tx:
@@ -39,6 +41,7 @@ class People:
         """Accept the result and leave its branch unmerged."""
         return await self._recorder.change(task_id, Step.CLOSE_UNMERGED, decisions.close_unmerged)
 
+    @retried
     async def reject(self, task_id: TaskId, text: str = "") -> Task:
         """Refuse finished work; it rests until somebody reopens or cancels it."""
         async with self._recorder.store.transaction() as tx:
@@ -49,6 +52,7 @@ class People:
             await keep.keep(Step.REJECT, before, after, text=said.text)
             return await self._kept(tx, keep, task_id, said)
 
+    @retried
     async def revoke(self, task_id: TaskId) -> Task:
         """Look, after all, at work that was accepted without a person."""
         async with self._recorder.store.transaction() as tx:
@@ -60,6 +64,7 @@ class People:
             await keep.keep(Step.REVOKE, before, after, text=said.text)
             return await self._kept(tx, keep, task_id, said)
 
+    @retried
     async def redo(
         self,
         task_id: TaskId,
@@ -105,6 +110,7 @@ class People:
             task_id, Step.DEFER, lambda task, _: decisions.defer(task)
         )
 
+    @retried
     async def reopen(self, task_id: TaskId, text: str = "") -> Task:
         """Take up what was deferred or rejected, or answer the question it is blocked on."""
         async with self._recorder.store.transaction() as tx:
@@ -117,13 +123,19 @@ class People:
             await keep.keep(Step.REOPEN, before, after, text=said.text)
             return await self._kept(tx, keep, task_id, said)
 
+    @retried
     async def retry(self, task_id: TaskId, *, budget_raised: bool = False) -> Task:
         """Try again what failed, or go on after a stop by the budget once that was raised."""
         async with self._recorder.store.transaction() as tx:
             keep = self._recorder.consequences(tx)
             before = await tx.task(task_id)
             if place_of(before) is Place.BLOCKED_BUDGET:
-                allow(before, Step.RETRY, when=budget_raised, why="raise its budget first")
+                allow(
+                    before,
+                    Step.RETRY,
+                    when=budget_raised,
+                    why="raise its budget first",
+                )
             await self._retry(tx, keep, before)
             await keep.follow()
             return await tx.task(task_id)
@@ -142,6 +154,7 @@ class People:
                 await self._retry(tx, keep, child)
         await keep.keep(Step.RETRY, before, after)
 
+    @retried
     async def cancel(self, task_id: TaskId) -> Task:
         """Go on without it and all that lies below it; what is completed stays."""
         async with self._recorder.store.transaction() as tx:
@@ -161,6 +174,7 @@ class People:
             task_id, Step.BUDGET, lambda task, _: decisions.budget(task)
         )
 
+    @retried
     async def partial_answer(self, task_id: TaskId, text: str) -> Task:
         """Keep one honest answer, once per stop, from what there is when the budget is spent."""
         async with self._recorder.store.transaction() as tx:

@@ -52,7 +52,7 @@ async def take_picture(reader: Reader, rules: Rules) -> Picture:
         if task.parent is not None and task.kind is not Kind.IDEA:
             children[task.parent].append(task)
     events: list[Event] = []
-    while page := await reader.events(events[-1].seq if events else 0, _PAGE):
+    while page := await reader.events(events[-1].seq if events else 0, _PAGE, whole=True):
         events += page
     return Picture(
         rules=rules,

@@ -14,7 +14,7 @@ IGNORES_ALL = "*\n"
 _SETTINGS_HEAD = """\
 # How Swarm runs in this project. Every line shows the default: remove the # of a line, and those
 # of the lines above it that it hangs from, to change it.
-# Servers and keys come from the environment only.
+# Keys come from the environment only.
 
 """
 _CREW_HEAD = """\

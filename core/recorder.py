@@ -7,6 +7,7 @@ from core.consequences import Consequences, Listener
 from core.domain.rules import Rules
 from core.domain.steps import Step
 from core.domain.task import Task, TaskId
+from core.retrying import retried
 from core.store.protocol import Store, Transaction
 
 
@@ -20,6 +21,7 @@ class Recorder:
         """What keeps the steps of this transaction."""
         return Consequences(tx, self._listeners)
 
+    @retried
     async def change(
         self, task_id: TaskId, step: Step, change: Callable[[Task, float], Task], **said: Any
     ) -> Task:

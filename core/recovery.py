@@ -7,9 +7,10 @@ from core.domain import lifecycle
 from core.domain.agent import Crew
 from core.domain.frozen import evolve
 from core.domain.message import MailStatus, Message
-from core.domain.steps import Place, Step, place_of
+from core.domain.steps import Place, Step, also, place_of
 from core.domain.task import (
     CRITIQUE,
+    FAILED,
     FIX,
     MERGE,
     REVIEW,
@@ -18,6 +19,7 @@ from core.domain.task import (
 )
 from core.process import surely_dead
 from core.recorder import Recorder
+from core.retrying import retried
 from core.store.protocol import Transaction
 
 Change = Callable[[Task, float], Task]
@@ -31,6 +33,8 @@ async def let_go(
     root = await tx.task(before.root)
     paused = root.id != before.id and place_of(root) is Place.BLOCKED_BUDGET
     after = lifecycle.let_go(before, recorder.rules, now, attempt=attempt and not paused)
+    if after.status is FAILED:
+        also(after, message=because)
     await keep.keep(Step.LET_GO, before, after, text=because)
     await keep.follow()
     return await tx.task(before.id)
@@ -45,6 +49,7 @@ class Recovery:
         self._seen_waiting: dict[TaskId, float] = {}
         """When this process last saw a task wait for somebody who did not come."""
 
+    @retried
     async def sweep(self, crew: Crew) -> list[Task]:
         async with self._recorder.store.read() as reader:
             held = [task for task in await reader.held() if self._is_over(task, reader.now)]
@@ -75,6 +80,7 @@ class Recovery:
             return False
         return now >= task.claimed_at + self._limits.timeout_seconds(task.type, task.phase)
 
+    @retried
     async def _end_claim(self, task_id: TaskId) -> Task | None:
         """A lost lease is an attempt; a claim that lives too long is timed out."""
         async with self._recorder.store.transaction() as tx:
@@ -93,6 +99,7 @@ class Recovery:
             await keep.follow()
             return await tx.task(task_id)
 
+    @retried
     async def _watch_review(self, task_id: TaskId, crew: Crew) -> Task | None:
         """A review nobody can answer goes to a person."""
         async with self._recorder.store.transaction() as tx:
@@ -112,6 +119,7 @@ class Recovery:
             await keep.follow()
             return await tx.task(task_id)
 
+    @retried
     async def _watch_critique(self, task_id: TaskId) -> Task | None:
         """A critique nobody fixes is forced; only time in which somebody idle could have counts."""
         async with self._recorder.store.transaction() as tx:

@@ -5,15 +5,17 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from core.addresses import Address, KeyVariable
+from core.domain.budget import BudgetRules
 from core.domain.human_review import ReviewRules
 from core.domain.limits import Limits
 from core.domain.rules import Rules
 from core.errors import BadConfig
 from core.layers import checked, leaf, over, refuse_servers
 from core.shipped import shipped
-from core.yaml_files import Node, plain, read_yaml, shown, whole_text
+from core.yaml_files import Node, plain, quoted, read_yaml, shown, whole_text
 
 FOLDER = ".swarm"
 FILE = "settings.yaml"
@@ -37,16 +39,49 @@ class StoreSettings(BaseModel):
     )
 
 
+class ServerSettings(BaseModel):
+    """The environment is stronger; agents.yaml may name others for single agents."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    base_url: Address | None = Field(default=None, description="Address of the model server.")
+    key_variable: KeyVariable | None = Field(
+        default=None, description="The environment variable with its key."
+    )
+    model: str | None = Field(default=None, description="The model of agents that name none.")
+
+    @field_validator("model")
+    @classmethod
+    def _no_file(cls, model: str | None) -> str | None:
+        """What is loaded into this process is the user's choice, never a project's."""
+        if model is not None and model.endswith(".gguf"):
+            raise ValueError(f"{quoted(model)} is a file; name it with --model or SWARM_MODEL")
+        return model
+
+    def environment(self, env: Mapping[str, str]) -> dict[str, str]:
+        """The environment, where it names no server with this one."""
+        full = dict(env)
+        if self.base_url is not None and not env.get("OPENAI_BASE_URL", "").strip():
+            # The key of another server is never sent to this one.
+            full["OPENAI_BASE_URL"] = self.base_url
+            full["OPENAI_API_KEY"] = env.get(self.key_variable or "", "")
+        if self.model is not None and not env.get("SWARM_MODEL", "").strip():
+            full["SWARM_MODEL"] = self.model
+        return full
+
+
 class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     limits: Limits = Limits()
+    server: ServerSettings = ServerSettings()
+    budget: BudgetRules = BudgetRules()
     review: ReviewRules = ReviewRules()
     store: StoreSettings = StoreSettings()
 
     @property
     def rules(self) -> Rules:
-        return Rules(limits=self.limits, review=self.review)
+        return Rules(limits=self.limits, review=self.review, budget=self.budget)
 
 
 def find_project(start: Path) -> Path:
@@ -85,7 +120,9 @@ def load_settings(
 
 def _project_file(path: Path) -> Node:
     node = read_yaml(path)
-    refuse_servers(node)
+    refuse_servers(node, but="server")
+    if "server" in node.children:
+        refuse_servers(node.children["server"])
     return node
 
 

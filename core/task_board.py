@@ -6,6 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 from core.bell import EVENTS, Ear, Watch
+from core.charges import Charges
 from core.consequences import (
     Listener,
     below,
@@ -45,6 +46,7 @@ from core.process import this_process
 from core.recorder import Recorder
 from core.recovery import Recovery, let_go
 from core.replies import Replies
+from core.retrying import retried
 from core.store.protocol import Store, Transaction, Wanted
 
 _CLAIMED_BY = {Role.PLANNER: PLAN, Role.EXECUTOR: WORK}
@@ -93,16 +95,19 @@ class TaskBoard:
         self.people = People(self._recorder)
         self._recovery = Recovery(self._recorder)
         self.replies = Replies(store)
+        self.charges = Charges(store, self._rules.budget)
         self._process = process or str(this_process())
         self._chance = chance or random.Random()
         self._words: dict[TaskId, str] = {}
 
     # Asking
 
+    @retried
     async def get(self, task_id: TaskId) -> Task:
         async with self._store.read() as reader:
             return await reader.task(task_id)
 
+    @retried
     async def find(self, prefix: str) -> Task:
         """The task whose id is this, or begins with it when only one does."""
         async with self._store.read() as reader:
@@ -115,6 +120,7 @@ class TaskBoard:
                 raise TaskNotFound(prefix)
             return await reader.task(matches[0])
 
+    @retried
     async def collect_results(self, parent: TaskId) -> list[Task]:
         """What an answer is written from: the subtree below a parent, in plan order."""
         async with self._store.read() as reader:
@@ -129,6 +135,7 @@ class TaskBoard:
             self._words[root] = asked.description or asked.title
         return self._words[root]
 
+    @retried
     async def events(self, after: int, limit: int = 1000) -> list[Event]:
         async with self._store.read() as reader:
             return await reader.events(after, limit)
@@ -164,11 +171,13 @@ class TaskBoard:
             acts[wake_topic(FIX)] = lambda: [tell(agent.name) for agent in agents]
         return self._store.bell.watch(acts)
 
+    @retried
     async def busy(self, roots: Roots = None) -> bool:
         """Agents can do something now, or are at it; else nothing moves without a person."""
         async with self._store.read() as reader:
             return await reader.busy(roots)
 
+    @retried
     async def family(self, root: TaskId) -> list[Task]:
         """A root and all that lies below it, in plan order."""
         async with self._store.read() as reader:
@@ -176,6 +185,7 @@ class TaskBoard:
 
     # Adding
 
+    @retried
     async def add(self, new: NewTask, *, parent: TaskId | None = None) -> Task:
         """Add a root (a request or a single task), or a child of a parent already planned."""
         async with self._store.transaction() as tx:
@@ -195,6 +205,7 @@ class TaskBoard:
             NewTask(title=title, description=text, kind=Kind.REQUEST, tags=tuple(tags))
         )
 
+    @retried
     async def promote(self, task_id: TaskId) -> Task:
         """Make an idea a task to be done."""
         async with self._store.transaction() as tx:
@@ -208,6 +219,7 @@ class TaskBoard:
             await keep.follow()
             return await tx.task(task_id)
 
+    @retried
     async def decompose(self, claim: Claim, plan: Sequence[NewTask]) -> list[Task]:
         """Hand in a plan: the request waits, its children are there, in one transaction."""
         async with self._store.transaction() as tx:
@@ -243,6 +255,7 @@ class TaskBoard:
         """Take accepted code to merge; from here a cancel waits for the merge."""
         return await self._claim(agent.name, [Wanted(phase=MERGE)])
 
+    @retried
     async def called(self, agents: Sequence[Agent]) -> set[AgentName]:
         """Who of these may find a critique to fix: all, where one waited too long for its own."""
         async with self._store.read() as reader:
@@ -252,6 +265,7 @@ class TaskBoard:
             return names
         return names & {one.executor for one in fixes}
 
+    @retried
     async def claim_for(
         self, agents: Sequence[Agent], called: Container[AgentName], *, roots: Roots = None
     ) -> list[Claim]:
@@ -287,6 +301,7 @@ class TaskBoard:
             waited_seconds=self._rules.limits.critique_own_seconds,
         )
 
+    @retried
     async def _claim(self, agent: AgentName, wishes: Sequence[Wanted]) -> Claim | None:
         async with self._store.transaction() as tx:
             return await self._first(tx, agent, wishes)
@@ -314,12 +329,14 @@ class TaskBoard:
         await keep.follow()
         return Claim(after, phase, after.fence)
 
+    @retried
     async def heartbeat(self, claims: Iterable[Claim]) -> list[Claim]:
         """Renew the leases of these claims; returns those that are lost."""
         async with self._store.transaction() as tx:
             now = tx.now
             lost = []
-            for claim in claims:
+            # In one order for all processes, so that none waits for another one's next.
+            for claim in sorted(claims, key=lambda one: (one.task.root, one.task_id)):
                 try:
                     task = await tx.task(claim.task_id)
                     renewed = lifecycle.renew(task, claim.fence, now, self._rules)
@@ -366,6 +383,7 @@ class TaskBoard:
 
         return await self._recorder.change(claim.task_id, Step.SUBMIT, change)
 
+    @retried
     async def add_critique(self, mail: Message, advice: Advice) -> Task:
         """Answer the mail of a review; an answer to anything but the current one is only kept."""
         assert mail.task is not None, "a critique answers a mail about a task"
@@ -395,6 +413,7 @@ class TaskBoard:
             await keep.follow()
             return await tx.task(before.id)
 
+    @retried
     async def close_out(self, claim: Claim, answer: str) -> Task:
         """Write the answer of a request or milestone from its settled children."""
         async with self._store.transaction() as tx:
@@ -416,6 +435,7 @@ class TaskBoard:
             await keep.follow()
             return await tx.task(before.id)
 
+    @retried
     async def let_go(self, claim: Claim, because: str | None = None) -> Task:
         """Give a claim up. With a cause it counts as an attempt; a stop or an outage has none."""
         async with self._store.transaction() as tx:

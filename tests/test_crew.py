@@ -96,7 +96,10 @@ def test_with_advice_off_advisors_stay_at_home(tmp_path: Path) -> None:
     assert "advisor" not in names(load_crew(tmp_path, advice=False))
 
 
-SERVERS = "can't be set in a file; servers and keys come from the environment only"
+SERVERS = (
+    "can't be set in a file; base_url names a server, key_variable the variable of its key, "
+    "and keys come from the environment only"
+)
 SIMPLE = "is not a simple word; use a-z, 0-9, '-' and '_', at most 40 of them"
 
 
@@ -169,8 +172,30 @@ SIMPLE = "is not a simple word; use a-z, 0-9, '-' and '_', at most 40 of them"
             "7:3: the crew has more than 2,500 agents; lower a count",
         ),
         (
-            "agents:\n  ada: {role: executor, base_url: x}\n",
-            f"2:25: 'base_url' {SERVERS}",
+            "agents:\n  ada: {role: executor, base_url: x, model: m}\n",
+            "2:35: 'base_url' should look like http://host:port/v1",
+        ),
+        (
+            "agents:\n  ada: {role: executor, base_url: 'http://me:pass@x/v1', model: m}\n",
+            "2:35: a server's address in a file may hold no password; use key_variable",
+        ),
+        (
+            "agents:\n  ada: {role: executor, base_url: 'http://x/v1'}\n",
+            "2:25: a server of its own needs a 'model'; add it",
+        ),
+        (
+            "agents:\n  ada: {role: executor, key_variable: MY_API_KEY}\n",
+            "2:25: 'key_variable' belongs to a server; add its base_url",
+        ),
+        (
+            "agents:\n  ada:\n    role: executor\n    base_url: http://x/v1\n    model: m\n"
+            "    key_variable: HOME\n",
+            "6:19: 'key_variable' should be the name of a variable that ends in _API_KEY, "
+            "never a key",
+        ),
+        (
+            "agents:\n  ada: {role: executor, fallback_models: ['http://x/m']}\n",
+            f"2:43: 'http://x/m' {SERVERS}",
         ),
         ("agents:\n  ada: {role: executor, api_key: x}\n", f"2:25: 'api_key' {SERVERS}"),
         (

@@ -46,7 +46,7 @@ def test_our_file_names_every_key() -> None:
         if isinstance(value, BaseModel):
             return fields(value)
         if isinstance(value, dict):
-            return {str(key): below(inner) for key, inner in value.items()}
+            return {str(key): below(inner) for key, inner in value.items()} or None
         return None
 
     assert keys(read_yaml(shipped("config") / "settings.yaml")) == fields(Settings())
@@ -191,8 +191,13 @@ UNSET = "limits can be raised, none can be unset"
         ("store: {synchronous: full}", "1:22: 'synchronous' can't be 'full'; did you mean 'FULL'?"),
         (
             "api_key: abc",
-            "1:1: 'api_key' can't be set in a file; "
-            "servers and keys come from the environment only",
+            "1:1: 'api_key' can't be set in a file; base_url names a server, key_variable the "
+            "variable of its key, and keys come from the environment only",
+        ),
+        (
+            "server: {base_url: 'http://x/v1', token: abc}",
+            "1:35: 'token' can't be set in a file; base_url names a server, key_variable the "
+            "variable of its key, and keys come from the environment only",
         ),
     ],
 )

@@ -1,9 +1,6 @@
-"""Any order of steps keeps the promises: the real board, a real file, a clock we own."""
+"""Any order of steps keeps the promises: the real board, a real store, a clock we own."""
 
-import shutil
-import tempfile
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, TypeVar
 
@@ -27,11 +24,10 @@ from core.errors import ClaimLost, IllegalTransition, MailLost, StoreError, Swar
 from core.flows.recovery import recover
 from core.invariants import check
 from core.mailbox import Mailbox
-from core.store.sqlite import Batch, SqliteStore
-from core.store.sqlite_file import Synchronous
 from core.task_board import Claim, TaskBoard
 from tests.support.board import ADA, BOB, CREW, EVE, MERGER, PAT
 from tests.support.clock import VirtualClock
+from tests.support.grounds import DiedError, Ground, PostgresGround, SqliteGround
 
 T = TypeVar("T")
 
@@ -111,16 +107,14 @@ SEEDS = st.integers(min_value=0, max_value=2**32 - 1)
 """Left to itself hypothesis prefers few and simple turns, and a night of work has many."""
 
 
-class _DiedError(BaseException):
-    """The process is gone."""
-
-
 class BoardInUse(RuleBasedStateMachine):
     """Whatever is tried, in whatever order, is done whole or refused whole."""
 
+    make_ground: Callable[[], Ground] = SqliteGround
+
     @initialize()
     def open(self) -> None:
-        self.folder = Path(tempfile.mkdtemp())
+        self.ground = self.make_ground()
         self.clock = VirtualClock()
         self.portal_owner = anyio.from_thread.start_blocking_portal()
         self.portal = self.portal_owner.__enter__()
@@ -132,12 +126,7 @@ class BoardInUse(RuleBasedStateMachine):
         self._open_store()
 
     def _open_store(self) -> None:
-        async def opening() -> SqliteStore:
-            return await SqliteStore.open(
-                self.folder / "swarm.db", clock=self.clock, synchronous=Synchronous.NORMAL
-            )
-
-        self.store = self.portal.call(opening)
+        self.store = self.portal.call(self.ground.open, self.clock)
         self.board = TaskBoard(self.store, RULES, chance=Random(len(self.ids)))
         self.mailbox = Mailbox(self.store, RULES.limits)
 
@@ -145,7 +134,7 @@ class BoardInUse(RuleBasedStateMachine):
         if hasattr(self, "portal"):
             self.portal.call(self.store.close)
             self.portal_owner.__exit__(None, None, None)
-            shutil.rmtree(self.folder)
+            self.ground.remove()
 
     # Trying
 
@@ -171,8 +160,8 @@ class BoardInUse(RuleBasedStateMachine):
         violations = self.portal.call(check, self.store, RULES)
         assert violations == [], "\n".join(str(violation) for violation in violations)
 
-    def _dump(self) -> list[str]:
-        return list(self.store.writer.iterdump())
+    def _dump(self) -> object:
+        return self.ground.dump(self.store)
 
     def _task(self, pick: int) -> TaskId:
         return self.ids[pick % len(self.ids)]
@@ -366,21 +355,14 @@ class BoardInUse(RuleBasedStateMachine):
         self._die_in(chance.choice(steps))
 
     def _die_in(self, step: Callable[[], Awaitable[object]]) -> None:
-        store, commit = self.store, self.store.commit
-
-        def commit_and_die(batch: Batch) -> None:
-            commit(batch)
-            store.writer.close()
-            raise _DiedError
-
         async def trying() -> None:
             try:
-                store.commit = commit_and_die  # type: ignore[method-assign]
-                await step()
-            except (_DiedError, SwarmError):
+                with self.ground.mortal(self.store):
+                    await step()
+            except (DiedError, SwarmError):
                 pass
             finally:
-                await store.close()
+                await self.store.close()
 
         self.portal.call(trying)
         self._open_store()
@@ -447,9 +429,27 @@ TestBoardInUse = BoardInUse.TestCase
 TestBoardInUse.settings = _SHORT
 
 
+class BoardInUseOnPostgres(BoardInUse):
+    """The same steps, each a transaction of its own on a server."""
+
+    make_ground = PostgresGround
+
+
+TestBoardInUseOnPostgres = BoardInUseOnPostgres.TestCase
+TestBoardInUseOnPostgres.settings = settings(_SHORT, max_examples=6)
+
+
 class LongBoardInUse(BoardInUse):
     """The same, many times as long."""
 
 
 TestLongBoardInUse = pytest.mark.faults(LongBoardInUse.TestCase)
 TestLongBoardInUse.settings = _LONG
+
+
+class LongBoardInUseOnPostgres(BoardInUseOnPostgres):
+    """The same, many times as long."""
+
+
+TestLongBoardInUseOnPostgres = pytest.mark.faults(LongBoardInUseOnPostgres.TestCase)
+TestLongBoardInUseOnPostgres.settings = _LONG

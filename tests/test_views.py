@@ -13,6 +13,7 @@ from core.domain.task import AgentName, Complexity, Reason, Signal, TaskStatus, 
 from core.views.board import commands
 from core.views.wording import _BARE, _DOING, _WHY, VERDICTS, doing, duration
 from tests.support.board import ADA, BATCH, open_house
+from tests.support.paid import paid
 from tests.support.stories import fail, finish
 from tests.support.tasks import make_task, part
 
@@ -140,7 +141,7 @@ async def test_calls_show_what_was_sent_and_sum_up_to_what_was_spent(tmp_path: P
                 text="done",
                 usage=Usage(input_tokens=5, output_tokens=2),
             )
-            await house.board.replies.keep(reply)
+            await house.board.replies.keep(reply, paid(reply))
 
         calls = await views.calls(house.store, task.id)
         view = await views.one_task(house.store, task.id)

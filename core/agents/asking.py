@@ -7,10 +7,12 @@ from typing import NamedTuple, TypeVar
 from pydantic import BaseModel
 from pydantic_core import to_json
 
+from core.agents.paying import Order, Paid, Till
+from core.agents.speech import Speech
 from core.domain.limits import Limits
 from core.domain.reply import KeptReply
 from core.domain.task import NO_USAGE, AgentName, Task, Usage
-from core.errors import BadReply, UnreadableReply
+from core.errors import BadReply, ContextOverflow, ContextTooLong, UnreadableReply
 from core.llm import prompts
 from core.llm.client import LLM, Call, Said
 from core.llm.manner import FULL, Manner
@@ -32,6 +34,8 @@ class Voice(NamedTuple):
     agent: AgentName
     llm: LLM
     model: str
+    till: Till
+    speech: Speech
     skills: str = ""
     temperature: float | None = None
     max_output_tokens: int = 4096
@@ -63,12 +67,20 @@ class Asking:
         self._limits = limits
         self._subject = subject
 
+    def about(self, subject: Subject) -> "Asking":
+        """The same voice on another subject."""
+        return Asking(self.voice, self._replies, self._limits, subject)
+
     @property
     def room_tokens(self) -> int:
         """What a prompt may take of the model's context."""
+        context = self.context_tokens
+        return max(context - min(self.voice.max_output_tokens, context // 2), 256)
+
+    @property
+    def context_tokens(self) -> int:
         voice = self.voice
-        reply = min(voice.max_output_tokens, voice.context_tokens // 2)
-        return max(voice.context_tokens - reply, 256)
+        return voice.till.estimates.context(voice.model, voice.context_tokens)
 
     async def ask(
         self,
@@ -77,7 +89,7 @@ class Asking:
         max_output_tokens: int | None = None,
     ) -> str:
         voice = self.voice
-        prompt = to_json([[said.role, said.content] for said in messages]).decode()
+        prompt = to_json(messages)
         key = self._key(prompt)
         task, label, _, again = self._subject
         if again:
@@ -85,14 +97,30 @@ class Asking:
             if found is not None:
                 self.usage += found.usage
                 return found.text
-        longest = max_output_tokens or min(voice.max_output_tokens, voice.context_tokens // 2)
-        reply = await voice.llm.ask(
-            Call(voice.model, tuple(messages), schema, longest, voice.temperature)
-        )
-        self.usage = reply.usage if self.usage is NO_USAGE else self.usage + reply.usage
+        longest = max_output_tokens or min(voice.max_output_tokens, self.context_tokens // 2)
+        hear = voice.speech.hear(task.id)
+        asked = (voice.model, tuple(messages), schema, longest, voice.temperature, task.root)
+        reply, usage, settlement = await self._paid(Call(*asked, hear=hear), prompt)
+        self.usage = usage if self.usage is NO_USAGE else self.usage + usage
         said = (task.id, task.root, label, voice.agent, reply.model or voice.model)
-        await self._replies.keep(KeptReply(*said, key, prompt, reply.text, reply.usage))
+        kept = KeptReply(*said, key, prompt.decode(), reply.text, usage)
+        await self._replies.keep(kept, settlement)
         return reply.text
+
+    async def _paid(self, call: Call, prompt: bytes) -> Paid:
+        """A prompt that is too long is not sent: a server might cut it without a word."""
+        voice, (task, label, _, _) = self.voice, self._subject
+        till, size = voice.till, len(prompt)
+        tokens, room = till.estimates.tokens(voice.model, size), self.context_tokens
+        if tokens > room:
+            raise ContextTooLong(voice.model, tokens, room)
+        try:
+            return await till.ask(voice.llm, call, Order(task, voice.agent, label, size))
+        except ContextOverflow as error:
+            till.estimates.overflowed(voice.model, error.limit or tokens * 3 // 4)
+            raise
+        finally:
+            voice.speech.over(task.id)
 
     async def ask_for(
         self,
@@ -112,6 +140,6 @@ class Asking:
                 talk += [Said("assistant", text or "(nothing)"), prompts.complaint(bad.complaint)]
         raise AssertionError("the last try returns or raises")
 
-    def _key(self, prompt: str) -> str:
-        said = f"{self._subject.label}|{self._subject.state}|{self.voice.model}|{prompt}"
-        return hashlib.sha256(said.encode(errors="replace")).hexdigest()[:32]
+    def _key(self, prompt: bytes) -> str:
+        asked = f"{self._subject.label}|{self._subject.state}|{self.voice.model}|"
+        return hashlib.sha256(asked.encode(errors="replace") + prompt).hexdigest()[:32]

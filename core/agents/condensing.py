@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 
-from core.agents.asking import BYTES_A_TOKEN, Asking, estimated_tokens
+from core.agents.asking import BYTES_A_TOKEN, Asking, Subject, estimated_tokens
+from core.domain.task import Task
 from core.errors import UnreadableReply
 from core.llm import prompts
 from core.llm.prompts import Part
 from core.llm.replies import read_text
+from core.task_board import TaskBoard
 
 MOST_ROUNDS = 6
 ORDERS_TOKENS = 200
@@ -24,6 +26,22 @@ async def condensed(
             return kept
         kept = await _one_round(asking, request, kept)
     raise UnreadableReply("the results are too long for this model, and its summaries too")
+
+
+async def short_request(asking: Asking, board: TaskBoard, task: Task) -> str:
+    """What was asked for, or its summary where it would leave too little room for the work."""
+    words = await board.words(task.root)
+    most = asking.room_tokens // 2
+    # Of four bytes at most is a character: a short request need not be counted.
+    if 4 * len(words) < most or estimated_tokens(words) <= most:
+        return words
+    # Of the request itself, so that every agent with this model finds the same summary.
+    root = await board.get(task.root)
+    own = asking.about(Subject(root, "request", "summary"))
+    frame_tokens = own.room_tokens - most
+    parts = await condensed(own, root.title[:200], [Part("request", words)], frame_tokens)
+    asking.usage += own.usage
+    return "\n\n".join(part.text for part in parts)
 
 
 async def _one_round(asking: Asking, request: str, parts: Sequence[Part]) -> list[Part]:

@@ -1,5 +1,6 @@
-"""Desk: where the agents of one role wait; one look finds work for all who are idle."""
+"""Desk: where the agents of a role wait; one look finds work for all who are idle."""
 
+import random
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import islice
 from typing import Protocol
@@ -13,7 +14,8 @@ from core.domain.agent import Agent
 from core.domain.task import AgentName
 
 POLL_SECONDS = 5.0
-"""How often a desk looks without being called: other processes ring no bell here."""
+"""How long a desk waits at most until it looks without being called: other processes ring no bell
+here, or their ring may be lost."""
 MOST_AT_ONCE = 50
 """So many get work in one transaction; they begin before the next ones do."""
 LONGEST_LOOK_SECONDS = 60.0
@@ -28,8 +30,8 @@ class Crew(Shift, Protocol):
         """Wait so long at most."""
         ...
 
-    async def pause(self) -> None:
-        """Wait while the model's server is out."""
+    async def pause(self, server: str) -> None:
+        """Wait while this model server is out."""
         ...
 
     def rested(self) -> None:
@@ -38,8 +40,10 @@ class Crew(Shift, Protocol):
 
 
 class Desk:
-    def __init__(self, agents: Sequence[Agent], source: Source) -> None:
+    def __init__(self, agents: Sequence[Agent], source: Source, server: str = "") -> None:
         self.agents = tuple(agents)
+        self.server = server
+        """Where their calls go; their work rests while that is out."""
         self.idle = {agent.name: agent for agent in agents}
         """Who has nothing to do, the longest first."""
         self._source = source
@@ -58,7 +62,7 @@ class Desk:
         """Find, and let it be done in this group, until the crew stops."""
         with self._source.watch(self.agents, self._call):
             while True:
-                await crew.pause()
+                await crew.pause(self.server)
                 if crew.stopping:
                     return
                 if anyio.current_time() >= self._look_again:
@@ -80,7 +84,8 @@ class Desk:
 
     async def _look_around(self) -> None:
         """Other processes, and those before this one, rang no bell here."""
-        self._look_again = anyio.current_time() + POLL_SECONDS
+        # Not all processes at the same time.
+        self._look_again = anyio.current_time() + POLL_SECONDS * random.uniform(0.4, 1)
         self._called |= dict.fromkeys(await self._source.called(self.agents))
         self._more = True
 
@@ -104,11 +109,12 @@ class Desk:
             self._more = True
         for job in jobs:
             agent = self.idle.pop(job.agent)
-            group.start_soon(self._carry_out, agent, job, crew, name=job.agent)
+            work = group.start_soon(self._carry_out, agent, job, crew, name=job.agent)
+            crew.hands.take(job.held, work.cancel)
 
     async def _carry_out(self, agent: Agent, job: Job, crew: Crew) -> None:
         try:
-            await carry_out(job, crew)
+            await carry_out(job, crew, self.server)
         finally:
             self.idle[agent.name] = agent
             if self._more or agent.name in self._called:

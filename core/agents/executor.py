@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 
 from core.agents.asking import Asking, Subject, Voice, estimated_tokens
-from core.agents.condensing import condensed
+from core.agents.condensing import condensed, short_request
 from core.agents.report import Report
 from core.domain.reports import Work
 from core.domain.rules import Rules
@@ -50,7 +50,7 @@ class Executor:
 
     async def _ask(self, asking: Asking, claim: Claim) -> Answer:
         task, voice = claim.task, self._voice
-        request = await self._board.words(task.root)
+        request = await short_request(asking, self._board, task)
         material: list[Part] = []
         if task.inputs:
             needed = [await self._board.get(one) for one in task.inputs]

@@ -2,20 +2,25 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from textwrap import shorten
 
 from core.agents.asking import Asking, Subject, Voice, estimated_tokens
-from core.agents.condensing import condensed
+from core.agents.condensing import condensed, short_request
+from core.agents.paying import PARTIAL
 from core.agents.report import Report
 from core.domain.mending import complaints, mended
 from core.domain.plan import NewTask
 from core.domain.rules import Rules
 from core.domain.sections import in_sections
 from core.domain.task import CANCELLED, CLOSE_OUT, COMPLETED, FAILED, Kind, Reason, Task
-from core.errors import BadReply, UnreadableReply
+from core.errors import BadReply, BudgetSpent, ModelError, UnreadableReply
 from core.llm import prompts
 from core.llm.prompts import Part
 from core.llm.replies import read_text
 from core.task_board import Claim, TaskBoard
+
+CAUSE_CHARACTERS = 300
+"""So much of an error is told in an answer, on one line."""
 
 
 class Planner:
@@ -30,9 +35,9 @@ class Planner:
 
     async def plan(self, claim: Claim) -> Report:
         task = claim.task
-        request = await self._board.words(task.root)
         already = len(await self._board.family(task.root)) - 1
         asking = self._asking(task, "plan", f"{task.round}")
+        request = await short_request(asking, self._board, task)
         plan = await self._ask_for_plan(asking, task, request, already)
         return lambda: self._board.decompose(claim, plan)
 
@@ -74,14 +79,30 @@ class Planner:
             return _with_notes(done[0].result or "", notes)
         if not self._voice.merges and task.feedback is None:
             return _with_notes(in_sections(done), notes)
-        request = await self._board.words(task.root)
-        asking = self._asking(task, "close_out", _state(task))
         results = [Part(one.title, one.result or "") for one in done]
+        return _with_notes(await self._written("close_out", task, results), notes)
+
+    async def _written(self, label: str, task: Task, results: Sequence[Part]) -> str:
+        """By the model, from these results."""
+        asking = self._asking(task, label, _state(task))
+        request = await short_request(asking, self._board, task)
         frame = prompts.close_out(self._voice.skills, task, request, [])
         frame_tokens = sum(estimated_tokens(said.content) for said in frame)
         results = await condensed(asking, request, results, frame_tokens)
         messages = prompts.close_out(self._voice.skills, task, request, results)
-        return _with_notes(await asking.ask_for(messages, read_text), notes)
+        return await asking.ask_for(messages, read_text)
+
+    async def answer_partially(self, task: Task) -> None:
+        """From what there is when the budget is spent; without a model where even that is spent."""
+        below = await self._board.collect_results(task.id)
+        done = [one for one in below if one.status is COMPLETED and one.result]
+        results = [Part(one.title, one.result or "") for one in done if one.kind is Kind.TASK]
+        try:
+            answer = await self._written(PARTIAL, task, results) if results else ""
+        except (ModelError, BudgetSpent):
+            answer = "\n\n".join(f"## {part.title}\n\n{part.text}" for part in results)
+        text = "\n\n".join(part for part in (_PARTIAL, answer, _unfinished(below)) if part)
+        await self._board.people.partial_answer(task.id, text)
 
     def _asking(self, task: Task, label: str, state: str) -> Asking:
         subject = Subject(task, label, state, again=task.fence > 1)
@@ -127,12 +148,28 @@ def _notes(below: Sequence[Task]) -> str:
     return "\n".join(lines)
 
 
+_PARTIAL = "**This answer is partial: the budget was spent before all was done.**"
+
+
+def _unfinished(below: Sequence[Task]) -> str:
+    missing = [one for one in below if one.kind is Kind.TASK and one.status is not COMPLETED]
+    if not missing:
+        return ""
+    return "\n".join(["**Not done:**", *(f"- {one.title}: {_why_not_yet(one)}" for one in missing)])
+
+
+def _why_not_yet(task: Task) -> str:
+    return _why(task) if task.settled else "the budget was spent"
+
+
 def _why(task: Task) -> str:
     if task.status is CANCELLED:
         return "cancelled"
-    if task.status is FAILED and task.reason is Reason.ERROR and task.message:
-        return task.message
-    return _WHY.get(task.reason, "it failed") if task.reason is not None else "it failed"
+    cause = shorten(task.message, CAUSE_CHARACTERS, placeholder=" …")
+    if task.status is FAILED and task.reason is Reason.ERROR and cause:
+        return cause
+    said = _WHY.get(task.reason, "it failed") if task.reason is not None else "it failed"
+    return f"{said}: {cause}" if task.reason is Reason.ATTEMPTS and cause else said
 
 
 def _with_notes(answer: str, notes: str) -> str:

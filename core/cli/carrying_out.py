@@ -23,10 +23,14 @@ from core.cli.reading import with_earlier
 from core.cli.reporting import print_answer, result_line, say, summary, worst
 from core.cli.screens import screen_for
 from core.cli.shift import Shift
+from core.cli.worth import worth
 from core.domain.agent import Role
+from core.domain.budget import NO_BUDGET, Budget
 from core.domain.outcome import Outcome
 from core.domain.reply import Spent
 from core.domain.task import Task
+from core.llm.replaying import read_replay
+from core.recorded_run import recorded_run
 
 Opening = AbstractAsyncContextManager[Swarm]
 
@@ -49,11 +53,15 @@ class Asked:
     """Beginning of the id of an earlier request."""
     depends_on: Sequence[str] = ()
     """The same, of what has to be done before."""
+    budget: Budget = NO_BUDGET
+    record: Path | None = None
+    """A file for every exchange with a model."""
 
 
-def opened(project: Path, model: str | None = None) -> Opening:
-    named = {"SWARM_MODEL": model} if model else {}
-    return Swarm.open(project, env={**os.environ, **named})
+def opened(project: Path, model: str | None = None, store: str | None = None) -> Opening:
+    named = {"SWARM_MODEL": model, "SWARM_STORE": store}
+    said = {name: value for name, value in named.items() if value}
+    return Swarm.open(project, env={**os.environ, **said})
 
 
 async def run(opening: Opening, asked: Asked, ways: Ways) -> int:
@@ -67,6 +75,18 @@ async def run(opening: Opening, asked: Asked, ways: Ways) -> int:
         code = INTERRUPTED if code is None else code
         await _tell(swarm, [outcome], code, ways, time.monotonic() - began)
         return code
+
+
+async def replay(file: Path, project: Path, ways: Ways) -> int:
+    """The recorded request once more, by a crew set up as it was."""
+    found = read_replay(file)
+    again = recorded_run(found.head)
+    opening = Swarm.open(project, llm=found)
+    asked = Asked(again.request, again.tags, budget=again.budget)
+    code = await run(opening, asked, ways)
+    if found.unused:
+        _hint(ways, f"{found.unused} of the recorded calls were not made this time")
+    return code
 
 
 async def plan(opening: Opening, asked: Asked, ways: Ways) -> int:
@@ -86,11 +106,12 @@ async def plan(opening: Opening, asked: Asked, ways: Ways) -> int:
         if ways.json:
             spent = await swarm.board.replies.spent(request.id)
             outcome = await swarm.outcome(request.id)
-            plan = plan_as_data(family, swarm.rules)
+            plan = plan_as_data(family, swarm.rules) | (await worth(swarm, family)).as_data()
             print(result_line(DONE, outcome, spent, plan=plan), flush=True)
         else:
             width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-            print("\n".join(plan_lines(family, swarm.rules, width)), flush=True)
+            cost = await worth(swarm, family)
+            print("\n".join(plan_lines(family, swarm.rules, cost, width)), flush=True)
             _hint(ways, f"planned; run it with: swarm work, or drop it: swarm cancel {request.id}")
         return DONE
 
@@ -102,8 +123,11 @@ async def _begin(swarm: Swarm, asked: Asked, ways: Ways) -> tuple[Shift, Task]:
         text = with_earlier(text, await _root(swarm, asked.follow))
     await _reached(swarm, "the request was not added", ways)
     cursor = await swarm.last_event()
-    request = await swarm.add(text, tags=asked.tags)
-    screen = screen_for(swarm.board, [request], json=ways.json, quiet=ways.quiet)
+    swarm.demand_prices(asked.budget)
+    if asked.record is not None:
+        await swarm.record(asked.record, text, asked.tags, asked.budget)
+    request = await swarm.add(text, tags=asked.tags, budget=asked.budget)
+    screen = screen_for(swarm, [request], json=ways.json, quiet=ways.quiet)
     return Shift(swarm, screen, cursor=cursor), request
 
 
@@ -128,7 +152,8 @@ async def add(
 ) -> int:
     async with opening as swarm:
         needs = tuple([(await swarm.board.find(prefix)).id for prefix in asked.depends_on])
-        new = await swarm.add(asked.text, tags=asked.tags, depends_on=needs, **fields)
+        fields |= {"tags": asked.tags, "budget": asked.budget, "depends_on": needs}
+        new = await swarm.add(asked.text, **fields)
         if as_json:
             names = ("id", "kind", "title", "status", "complexity", "depends_on", "tags", "type")
             print(json.dumps({"v": 1, **{name: getattr(new, name) for name in names}}))
@@ -148,7 +173,7 @@ async def work(opening: Opening, ways: Ways) -> int:
         finished = True
         if await swarm.board.busy():
             await _reached(swarm, "nothing was begun", ways)
-            screen = screen_for(swarm.board, still_open, json=ways.json, quiet=ways.quiet)
+            screen = screen_for(swarm, still_open, json=ways.json, quiet=ways.quiet)
             shift = Shift(swarm, screen, cursor=await swarm.last_event())
             finished = await shift.work()
             wanted |= shift.touched

@@ -10,7 +10,6 @@ async def reached(swarm: Swarm, *, told: bool) -> None:
     """Have the model ready to be asked; one of this machine is told before it is loaded."""
     if told and swarm.embedded is not None:
         say(f"model: {one_line(described(swarm.embedded))}")
-    server = await swarm.server()
+    await swarm.reach_servers()
     if told and swarm.embedded is None:
-        names = dict.fromkeys(member.model or server.model for member in swarm.members)
-        say(f"model: {one_line(', '.join(names))}")
+        say(f"model: {one_line(', '.join(swarm.models))}")

@@ -17,6 +17,8 @@ from core.errors import (
     AmbiguousId,
     BadConfig,
     BadModelFile,
+    BudgetSpent,
+    DayBudgetSpent,
     IllegalTransition,
     MailNotFound,
     ModelError,
@@ -24,7 +26,9 @@ from core.errors import (
     ModelNotNamed,
     NoModel,
     NotOnThisMachine,
+    NotTrusted,
     PullFailed,
+    ReplayDeparted,
     StoreError,
     SwarmError,
     TaskNotFound,
@@ -58,14 +62,16 @@ app = App(
 
 def exit_code(error: SwarmError) -> int:
     match error:
+        case BudgetSpent() | DayBudgetSpent():
+            return BUDGET
+        case IllegalTransition() | ReplayDeparted():
+            return FAILURE
         case TaskNotFound() | MailNotFound() | AmbiguousId():
             return NOT_FOUND
-        case StoreError() | BadConfig() | NoModel() | ModelNotNamed() | ModelError():
+        case StoreError() | BadConfig() | NoModel() | NotTrusted() | ModelNotNamed() | ModelError():
             return SETUP
         case NotOnThisMachine() | PullFailed() | ModelFolder() | BadModelFile():
             return SETUP
-        case IllegalTransition():
-            return FAILURE
         case _:
             return USAGE
 

@@ -9,7 +9,16 @@ from cyclopts import Parameter
 from core.app import Swarm
 from core.cli.command import STDIN, app
 from core.cli.looking import Id, existing, found
-from core.cli.options import HERE, Json, Message, Project
+from core.cli.options import (
+    HERE,
+    BudgetTokens,
+    BudgetUsd,
+    Json,
+    Message,
+    Project,
+    StoreUrl,
+    budget,
+)
 from core.cli.paper import paper, print_json
 from core.cli.plain import one_line
 from core.cli.reading import BadInput, read_text
@@ -24,22 +33,50 @@ Words = Annotated[str, Parameter(help="What you want to say; - reads it from std
 
 
 @app.command(help_epilogue="Examples:\n  swarm cancel k3f9")
-async def cancel(task: Id, /, *, project: Project = HERE, json: Json = False) -> None:
+async def cancel(
+    task: Id, /, *, project: Project = HERE, store: StoreUrl = None, json: Json = False
+) -> None:
     """Go on without a task or request, and all that lies below it; what is done stays."""
-    await _decide(project, [task], ("cancelled", _cancel), json=json)
+    await _decide((project, store), [task], ("cancelled", _cancel), json=json)
 
 
-@app.command(help_epilogue="Examples:\n  swarm retry k3f9")
-async def retry(task: Id, /, *, project: Project = HERE, json: Json = False) -> None:
-    """Try again what failed."""
-    await _decide(project, [task], ("to be tried again", _retry), json=json)
+@app.command(
+    help_epilogue="Examples:\n  swarm retry k3f9\n  swarm retry k3f9 --budget-tokens 500000"
+)
+async def retry(
+    task: Id,
+    /,
+    *,
+    budget_tokens: BudgetTokens = None,
+    budget_usd: BudgetUsd = None,
+    project: Project = HERE,
+    store: StoreUrl = None,
+    json: Json = False,
+) -> None:
+    """Try again what failed, or go on with a higher budget."""
+    raised = budget(budget_tokens, budget_usd)
+
+    async def step(swarm: Swarm, task_id: TaskId) -> Task:
+        charges = swarm.board.charges
+        if raised:
+            await charges.give(task_id, raised)
+        room = await charges.has_room(task_id)
+        return await swarm.board.people.retry(task_id, budget_raised=room)
+
+    await _decide((project, store), [task], ("to be tried again", step), json=json)
 
 
 @app.command(
     help_epilogue='Examples:\n  swarm answer k3f9 "Use the figures of 2024"\n  swarm answer k3f9 -'
 )
 async def answer(
-    task: Id, text: Words = "", /, *, project: Project = HERE, json: Json = False
+    task: Id,
+    text: Words = "",
+    /,
+    *,
+    project: Project = HERE,
+    store: StoreUrl = None,
+    json: Json = False,
 ) -> None:
     """Answer a task's question, or take up again what was rejected or put aside."""
     words = read_text(Path(STDIN)).strip() if text == STDIN else text.strip()
@@ -51,26 +88,38 @@ async def answer(
             raise BadInput(f'{task_id} asks: {asked}; say it with swarm answer {task_id} "…"')
         return await swarm.board.people.reopen(task_id, words)
 
-    await _decide(project, [task], ("goes on with your answer", step), json=json)
+    await _decide((project, store), [task], ("goes on with your answer", step), json=json)
 
 
 @app.command(
     help_epilogue='Examples:\n  swarm approve k3f9\n  swarm approve k3f9 7yk2 -m "well done"'
 )
 async def approve(
-    task: Id, /, *more: Id, message: Message = "", project: Project = HERE, json: Json = False
+    task: Id,
+    /,
+    *more: Id,
+    message: Message = "",
+    project: Project = HERE,
+    store: StoreUrl = None,
+    json: Json = False,
 ) -> None:
     """Accept finished work, or take note of what deserved a look; all of these, or none."""
 
     async def step(swarm: Swarm, task_id: TaskId) -> Task:
         return await swarm.board.people.approve(task_id, message)
 
-    await _decide(project, [task, *more], ("approved", step), json=json)
+    await _decide((project, store), [task, *more], ("approved", step), json=json)
 
 
 @app.command(help_epilogue='Examples:\n  swarm redo k3f9 -m "Name the sources"')
 async def redo(
-    task: Id, /, *, message: Message, project: Project = HERE, json: Json = False
+    task: Id,
+    /,
+    *,
+    message: Message,
+    project: Project = HERE,
+    store: StoreUrl = None,
+    json: Json = False,
 ) -> None:
     """Have a task done again, or an answer written again, and say what to change."""
     words = _said(message, "what is to be changed")
@@ -78,12 +127,18 @@ async def redo(
     async def step(swarm: Swarm, task_id: TaskId) -> Task:
         return await swarm.board.people.redo(task_id, words)
 
-    await _decide(project, [task], ("to be done again", step), json=json)
+    await _decide((project, store), [task], ("to be done again", step), json=json)
 
 
 @app.command(help_epilogue='Examples:\n  swarm reject k3f9 -m "Not what was asked for"')
 async def reject(
-    task: Id, /, *, message: Message, project: Project = HERE, json: Json = False
+    task: Id,
+    /,
+    *,
+    message: Message,
+    project: Project = HERE,
+    store: StoreUrl = None,
+    json: Json = False,
 ) -> None:
     """Refuse finished work; it rests until you answer or cancel it."""
     words = _said(message, "why it is rejected")
@@ -91,15 +146,11 @@ async def reject(
     async def step(swarm: Swarm, task_id: TaskId) -> Task:
         return await swarm.board.people.reject(task_id, words)
 
-    await _decide(project, [task], ("rejected", step), json=json)
+    await _decide((project, store), [task], ("rejected", step), json=json)
 
 
 async def _cancel(swarm: Swarm, task_id: TaskId) -> Task:
     return await swarm.board.people.cancel(task_id)
-
-
-async def _retry(swarm: Swarm, task_id: TaskId) -> Task:
-    return await swarm.board.people.retry(task_id)
 
 
 def _said(message: str, what: str) -> str:
@@ -110,11 +161,11 @@ def _said(message: str, what: str) -> str:
 
 
 async def _decide(
-    project: Path, prefixes: Sequence[str], named: tuple[str, Step], *, json: bool
+    place: tuple[Path, str | None], prefixes: Sequence[str], named: tuple[str, Step], *, json: bool
 ) -> None:
     """One step for each of these tasks, and a word on what comes next."""
     outcome, step = named
-    async with existing(project) as swarm:
+    async with existing(*place) as swarm:
         tasks = [await found(swarm, prefix) for prefix in prefixes]
         assert swarm is not None, "a task was found on a board"
         wanted = list(dict.fromkeys(task.id for task in tasks))

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from rich.text import Text
 
 from core.cli.command import DONE, SETUP, app
-from core.cli.options import HERE, Json, Project
+from core.cli.options import HERE, Json, Project, StoreUrl
 from core.cli.paper import hanging, many, paper, print_json
 from core.cli.plain import one_line
 from core.doctor import Finding, Level, examine
@@ -25,11 +25,13 @@ async def doctor(
         bool, Parameter(name="--offline", negative="", help="Leave out server and model.")
     ] = False,
     project: Project = HERE,
+    store: StoreUrl = None,
     json: Json = False,
 ) -> int:
     """Check that everything is there that a crew needs; asks the model once, which costs a call."""
     findings = []
-    async for finding in examine(project, os.environ, offline=offline):
+    named = {"SWARM_STORE": store} if store else {}
+    async for finding in examine(project, {**os.environ, **named}, offline=offline):
         findings.append(finding)
         if not json:
             _print(finding)

@@ -10,6 +10,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from core.agents.speech import LOOK_SECONDS, Speech
 from core.cli.plain import one_line
 from core.cli.tree import durations, tree_lines
 from core.domain.events import Event
@@ -25,8 +26,11 @@ ROWS_BELOW = 3
 
 
 class LiveTree:
-    def __init__(self, board: TaskBoard, tasks: Iterable[Task], console: Console) -> None:
+    def __init__(
+        self, board: TaskBoard, speech: Speech, tasks: Iterable[Task], console: Console
+    ) -> None:
         self._board = board
+        self._speech = speech
         self._console = console
         self._live = Live(console=console, auto_refresh=False, vertical_overflow="crop")
         self._families: dict[TaskId, list[Task]] = {}
@@ -48,7 +52,8 @@ class LiveTree:
         while True:
             await self._draw()
             await anyio.sleep(1 / REDRAWS_A_SECOND)
-            with anyio.move_on_after(TICK_SECONDS - 1 / REDRAWS_A_SECOND):
+            tick = LOOK_SECONDS if self._speech else TICK_SECONDS
+            with anyio.move_on_after(tick - 1 / REDRAWS_A_SECOND):
                 await self._changed.wait()
             self._changed = anyio.Event()
 
@@ -75,7 +80,8 @@ class LiveTree:
             self._families[root] = await self._board.family(root)
 
     def _tree(self, rows: int | None) -> Sequence[Text]:
-        return tree_lines(self._families.values(), time.time(), self._console.width, rows)
+        families, width = self._families.values(), self._console.width
+        return tree_lines(families, time.time(), width, rows, self._speech.words())
 
     def _progress(self) -> RenderableType:
         tasks = [

@@ -57,7 +57,7 @@ def whole_estimate(family: Sequence[Task], rules: Rules) -> Estimate:
     return total
 
 
-def plan_lines(family: Sequence[Task], rules: Rules, width: int = 0) -> list[str]:
+def plan_lines(family: Sequence[Task], rules: Rules, cost: object, width: int = 0) -> list[str]:
     """With a width, titles are cut so that each line fits."""
     tasks = [task for task in family if task.kind is not Kind.IDEA]
     lines = [f"{one_line(family[0].title, TITLE_WIDTH)} ({family[0].id})"]
@@ -75,7 +75,7 @@ def plan_lines(family: Sequence[Task], rules: Rules, width: int = 0) -> list[str
             walk(child.id, f"{indent}{'   ' if last else '│  '}")
 
     walk(family[0].id, "")
-    lines.append(f"estimate: {whole_estimate(family, rules)}")
+    lines.append(f"estimate: {cost}")
     return lines
 
 

@@ -20,6 +20,7 @@ _NOTHING: dict[str, Any] = {
     "request": None,
     "status": None,
     "answer": None,
+    "partial": False,
     "failed": [],
     "needs_attention": [],
     "needs_you": [],
@@ -55,7 +56,12 @@ async def summary(swarm: Swarm, outcomes: Sequence[Outcome], seconds: float) -> 
     tasks = await _tasks(swarm, [one.request for one in outcomes])
     calls = sum(one.calls for one in spent)
     tokens = sum(one.input_tokens + one.output_tokens for one in spent)
-    parts = [_count(tasks, "task"), _count(calls, "call"), f"{tokens:,} tokens", durations(seconds)]
+    parts = [_count(tasks, "task"), _count(calls, "call"), f"{tokens:,} tokens"]
+    costs = [one.cost_usd for one in spent if one.cost_usd is not None]
+    parts += [f"${sum(costs):.2f}"] if costs else []
+    parts.append(durations(seconds))
+    if unknown := sum(one.unknown for one in spent):
+        parts.append(f"{_count(unknown, 'call')} of unknown cost")
     for one, word in (("failed", "failed"), ("needs_attention", "worth a look")):
         if number := sum(len(getattr(outcome, one)) for outcome in outcomes):
             parts.append(f"{number} {word}")

@@ -6,12 +6,12 @@ from typing import Protocol, TextIO
 
 from rich.console import Console
 
+from core.app import Swarm
 from core.cli.lines import Lines
 from core.cli.live import LiveTree
 from core.cli.plain import one_line
 from core.domain.events import Event
 from core.domain.task import Task
-from core.task_board import TaskBoard
 
 
 class Screen(Protocol):
@@ -62,7 +62,7 @@ class Silence:
 
 
 def screen_for(
-    board: TaskBoard, tasks: Iterable[Task], *, json: bool, quiet: bool, err: TextIO | None = None
+    swarm: Swarm, tasks: Iterable[Task], *, json: bool, quiet: bool, err: TextIO | None = None
 ) -> Screen:
     """A live tree where a person watches, a line per event elsewhere."""
     if json:
@@ -71,5 +71,5 @@ def screen_for(
         return Silence()
     console = Console(file=err or sys.stderr, highlight=False, markup=False, emoji=False)
     if console.is_terminal and not console.is_dumb_terminal:
-        return LiveTree(board, tasks, console)
+        return LiveTree(swarm.board, swarm.speech, tasks, console)
     return Lines(tasks, err or sys.stderr)

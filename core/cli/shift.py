@@ -9,8 +9,9 @@ import anyio
 from core.app import Swarm
 from core.cli.screens import Screen
 from core.cli.stopping import Stopping
+from core.cli.worth import before_a_big_plan
 from core.domain.agent import Role
-from core.domain.events import Event
+from core.domain.events import Event, EventType
 from core.domain.task import TaskId
 from core.errors import SwarmError
 from core.task_board import Roots
@@ -61,8 +62,16 @@ class Shift:
     async def _follow(self, stopping: Stopping) -> None:
         async for event in self.swarm.events(self.cursor, follow=True):
             self._take(event)
+            if event.type is EventType.REQUEST_DECOMPOSED and event.task == event.request:
+                await self._tell_worth(event)
             if await self.enough():
                 stopping.enough()
+
+    async def _tell_worth(self, planned: Event) -> None:
+        assert planned.request is not None, "a request was planned"
+        told = await before_a_big_plan(self.swarm, await self.swarm.board.family(planned.request))
+        if told is not None and self.picture:
+            self.screen.say(told)
 
     async def _catch_up(self) -> None:
         """What happened between the last look and the end."""

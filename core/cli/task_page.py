@@ -77,12 +77,16 @@ def _counters(task: TaskView) -> str:
 
 
 def cost(spent: Spending) -> str:
-    if not spent.calls:
+    if not spent.calls and not spent.unknown:
         return "no calls yet"
+    cached = f" ({spent.cached_tokens:,} cached)" if spent.cached_tokens else ""
     money = f"${spent.cost_usd:.4f}" if spent.cost_usd is not None else "price unknown"
+    if spent.cost_usd is not None and spent.unpriced:
+        money += f", {many(spent.unpriced, 'call')} of unknown price"
+    open_calls = f", {many(spent.unknown, 'call')} of unknown cost" if spent.unknown else ""
     return (
-        f"{many(spent.calls, 'call')}, {spent.input_tokens:,} tokens in, "
-        f"{spent.output_tokens:,} out, {money}"
+        f"{many(spent.calls, 'call')}, {spent.input_tokens:,} tokens in{cached}, "
+        f"{spent.output_tokens:,} out, {money}{open_calls}"
     )
 
 

@@ -1,7 +1,8 @@
 """Draws families of tasks as lines of a tree, cut to a width and a number of rows."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from rich.text import Text
@@ -17,6 +18,8 @@ from core.views.wording import doing, opinion
 DOING_WIDTH, AGENT_WIDTH, TIME_WIDTH = 18, 11, 6
 NARROWEST_TITLE = 12
 WIDE = 80
+WRITTEN_SHOWN = 200
+"""Of what is being written so much is looked at; one line of it is shown."""
 
 
 class _Row(NamedTuple):
@@ -27,13 +30,20 @@ class _Row(NamedTuple):
     """The same for what stands below it."""
     progress: str
     """How far its tasks are, where it has some."""
+    note: str | None
+    """Below it: what is being written, else what the advisor said."""
+    writing: bool
 
 
 def tree_lines(
-    families: Iterable[Sequence[Task]], now: float, width: int, rows: int | None = None
+    families: Iterable[Sequence[Task]],
+    now: float,
+    width: int,
+    rows: int | None = None,
+    written: Mapping[TaskId, str] = MappingProxyType({}),
 ) -> list[Text]:
-    """One line a task, and one for what the advisor said; finished ones give way to the rest."""
-    found = [row for family in families for row in _rows(family)]
+    """One line a task, and one for its words or its advice; finished ones give way to the rest."""
+    found = [row for family in families for row in _rows(family, written)]
     shown, hidden = _fitting(found, rows)
     lines = [line for row in shown for line in _lines(row, now, width)]
     if hidden:
@@ -65,10 +75,10 @@ def _matters(row: _Row) -> int:
 
 
 def _height(row: _Row) -> int:
-    return 1 if _advice(row.task) is None else 2
+    return 1 if row.note is None else 2
 
 
-def _rows(family: Sequence[Task]) -> list[_Row]:
+def _rows(family: Sequence[Task], written: Mapping[TaskId, str]) -> list[_Row]:
     below: dict[TaskId | None, list[Task]] = defaultdict(list)
     for task in family:
         if task.kind is not Kind.IDEA:
@@ -78,7 +88,10 @@ def _rows(family: Sequence[Task]) -> list[_Row]:
         children = below[task.id]
         done = sum(child.status is COMPLETED for child in children)
         count = f"{done} of {len(children)} done" if children else ""
-        rows = [_Row(task, guide, f"{indent}│  " if children else f"{indent}   ", count)]
+        writing = bool(written.get(task.id, "").strip())
+        note = one_line(written[task.id][-WRITTEN_SHOWN:]) if writing else _advice(task)
+        below_it = f"{indent}│  " if children else f"{indent}   "
+        rows = [_Row(task, guide, below_it, count, note, writing)]
         for child in children:
             last = child is children[-1]
             rows += walk(
@@ -101,12 +114,19 @@ def _lines(row: _Row, now: float, width: int) -> list[Text]:
     left.truncate(room, overflow="ellipsis", pad=True)
     line = Text.assemble(left, "  ", (right, _style(task)), no_wrap=True, overflow="crop")
     line.truncate(width)
-    advice = _advice(task)
-    if advice is None:
-        return [line]
-    note = Text(f"{row.below}{advice}", style="dim", no_wrap=True)
+    return [line] if row.note is None else [line, _note(row, row.note, width)]
+
+
+def _note(row: _Row, words: str, width: int) -> Text:
+    """Of what is being written the end, of advice the beginning."""
+    if row.writing:
+        tail = Text(words)
+        while tail.cell_len > max(width - len(row.below) - 2, 1):
+            tail = tail[1:]
+        words = f"… {tail.plain}"
+    note = Text(f"{row.below}{words}", style="dim", no_wrap=True)
     note.truncate(width, overflow="ellipsis")
-    return [line, note]
+    return note
 
 
 def _who_does_what(task: Task, said: str, width: int) -> str:

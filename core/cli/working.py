@@ -11,8 +11,20 @@ from core.cli import carrying_out
 from core.cli.answer_file import AnswerFile
 from core.cli.carrying_out import Asked, Ways, opened
 from core.cli.command import app
-from core.cli.options import HERE, Json, Model, Project, Quiet, Strict, Tags
-from core.cli.reading import request_text
+from core.cli.options import (
+    HERE,
+    BudgetTokens,
+    BudgetUsd,
+    Json,
+    Model,
+    Project,
+    Quiet,
+    StoreUrl,
+    Strict,
+    Tags,
+    budget,
+)
+from core.cli.reading import BadInput, request_text
 from core.domain.task import Complexity, Kind
 
 Words = Annotated[str, Parameter(help="The request, in words; - reads it from stdin.")]
@@ -57,6 +69,14 @@ TypeOfTask = Annotated[
 ]
 
 
+Record = Annotated[
+    Path | None,
+    Parameter(name="--record", help="A new file for every exchange of the run; no key gets in."),
+]
+Replay = Annotated[
+    Path | None, Parameter(name="--replay", help="Run a recording again, without any server.")
+]
+
 _RUN_EXAMPLES = """\
 Examples:
   swarm run "Compare SQLite and PostgreSQL for a small shop"
@@ -64,6 +84,8 @@ Examples:
   swarm run -f brief.md --attach notes.txt -o answer.md
   swarm run --plan "Write a handbook for new colleagues"
   swarm run --follow 4k2m "Now as a table"
+  swarm run --record run.jsonl "Compare two caches"; swarm run --replay run.jsonl
+  swarm run --budget-tokens 200000 "Write a handbook for new colleagues"
 """
 
 
@@ -77,16 +99,26 @@ def run(
     plan: OnlyPlan = False,
     tag: Tags = None,
     model: Model = None,
+    budget_tokens: BudgetTokens = None,
+    budget_usd: BudgetUsd = None,
+    record: Record = None,
+    replay: Replay = None,
     strict: Strict = False,
     json: Json = False,
     quiet: Quiet = False,
     project: Project = HERE,
+    store: StoreUrl = None,
 ) -> int:
     """Hand in a request and wait for its answer."""
-    text = request_text(words, file, attach or ())
     ways = Ways(json, quiet, strict, AnswerFile(output) if output else None)
+    if replay is not None:
+        if words or file or record:
+            raise BadInput("a replay brings its own request; leave out the words and --record")
+        return anyio.run(carrying_out.replay, replay, Path(project), ways)
+    text = request_text(words, file, attach or ())
+    asked = Asked(text, tag or (), follow, budget=budget(budget_tokens, budget_usd), record=record)
     work = carrying_out.plan if plan else carrying_out.run
-    return anyio.run(partial(work, opened(project, model), Asked(text, tag or (), follow), ways))
+    return anyio.run(partial(work, opened(project, model, store), asked, ways))
 
 
 _ADD_EXAMPLES = """\
@@ -109,8 +141,11 @@ def add(
     depends_on: DependsOn = None,
     tag: Tags = None,
     type_: TypeOfTask = "answer",
+    budget_tokens: BudgetTokens = None,
+    budget_usd: BudgetUsd = None,
     json: Json = False,
     project: Project = HERE,
+    store: StoreUrl = None,
 ) -> int:
     """Queue a request or a task, for swarm work to do later.
 
@@ -121,8 +156,11 @@ def add(
         fields |= {"kind": Kind.TASK, "complexity": complexity, "auto_review": auto_review}
         fields["max_cycles"] = max_cycles
     text = request_text(words, file, attach or ())
-    asked = Asked(text, tag or (), depends_on=depends_on or ())
-    return anyio.run(partial(carrying_out.add, opened(project), asked, fields, json))
+    limit = budget(budget_tokens, budget_usd)
+    if limit and "kind" in fields:
+        raise BadInput("only a request has a budget; leave out --task, or the budget")
+    asked = Asked(text, tag or (), depends_on=depends_on or (), budget=limit)
+    return anyio.run(partial(carrying_out.add, opened(project, store=store), asked, fields, json))
 
 
 _WORK_EXAMPLES = """\
@@ -140,9 +178,12 @@ def work(
     json: Json = False,
     quiet: Quiet = False,
     project: Project = HERE,
+    store: StoreUrl = None,
 ) -> int:
     """Work on everything on the board until nothing is left to do without you.
 
     Prints the answers it finished; with --json one result line for each request it worked on.
     """
-    return anyio.run(partial(carrying_out.work, opened(project, model), Ways(json, quiet, strict)))
+    return anyio.run(
+        partial(carrying_out.work, opened(project, model, store), Ways(json, quiet, strict))
+    )

@@ -57,8 +57,17 @@ class Limits(BaseModel):
     repair_turns: int = Field(
         default=1, ge=1, description="Times a model is told what is wrong with its reply."
     )
+    requests_per_minute: int = Field(
+        default=10_000, ge=1, description="Calls to one server within a minute."
+    )
+    tokens_per_minute: int = Field(
+        default=10_000_000, ge=1, description="Tokens to and from one server within a minute."
+    )
+    first_token_seconds: float = Field(
+        default=300, gt=0, description="How long a server may take until it begins to answer."
+    )
     silence_seconds: float = Field(
-        default=120, gt=0, description="How long a model server may say nothing."
+        default=120, gt=0, description="How long it may say nothing after that."
     )
     max_output_tokens: int = Field(default=4096, ge=1, description="Length of one reply.")
     context_tokens: int = Field(

@@ -38,6 +38,8 @@ class Outcome(BaseModel):
     title: str
     status: TaskStatus
     answer: str | None
+    partial: bool = False
+    """The budget was spent before all was done."""
     failed: tuple[Named, ...]
     needs_attention: tuple[Named, ...]
     needs_you: tuple[Named, ...]

@@ -32,3 +32,12 @@ class Spent(NamedTuple):
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
+    cached_tokens: int = 0
+    """Of the input tokens, those the servers had read before."""
+    unknown: int = 0
+    """Calls that were sent and never settled: what they cost is not in the sums."""
+    unpriced: int = 0
+    """Calls whose tokens are known and whose price is not."""
+    estimated_tokens: int = 0
+    """Of the unknown calls."""
+    estimated_usd: float = 0.0

@@ -2,6 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict
 
+from core.domain.budget import BudgetRules
 from core.domain.human_review import ReviewRules
 from core.domain.limits import Limits
 
@@ -11,3 +12,4 @@ class Rules(BaseModel):
 
     limits: Limits = Limits()
     review: ReviewRules = ReviewRules()
+    budget: BudgetRules = BudgetRules()

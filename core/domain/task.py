@@ -133,6 +133,8 @@ class Usage(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     input_tokens: int = 0
+    cached_tokens: int = 0
+    """Of the input tokens, those the server had read before."""
     output_tokens: int = 0
     cost_usd: float | None = None
 
@@ -140,6 +142,7 @@ class Usage(BaseModel):
         known = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             cost_usd=sum(known) if known else None,
         )

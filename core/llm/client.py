@@ -1,5 +1,6 @@
 """LLM: what the crew asks of any model, and what comes back."""
 
+from collections.abc import Callable
 from typing import Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel
@@ -14,6 +15,21 @@ class Said(NamedTuple):
     content: str
 
 
+class Bill:
+    """What the tries of one call came to, the failed ones too."""
+
+    __slots__ = ("tries", "unknown")
+
+    def __init__(self) -> None:
+        self.tries: list[tuple[str, Usage]] = []
+        """The model that was asked, and what its server counted."""
+        self.unknown = 0
+        """Tries that were sent and ended before the server said what it counted."""
+
+    async def renew(self) -> None:
+        """Before another try of a call of which one may have cost something."""
+
+
 class Call(NamedTuple):
     """One question to a model."""
 
@@ -23,6 +39,13 @@ class Call(NamedTuple):
     """The shape the reply should have; a server may ignore it, so the reply is checked anyway."""
     max_output_tokens: int = 4096
     temperature: float | None = None
+    request: str = ""
+    """For which request; those that wait for one server take turns."""
+    estimated_tokens: int = 0
+    """Of prompt and reply together."""
+    bill: Bill | None = None
+    hear: Callable[[Callable[[], str]], None] | None = None
+    """Told by each try where its text so far can be read while it comes in."""
 
 
 class Reply(NamedTuple):
@@ -46,3 +69,5 @@ class Server(NamedTuple):
     llm: LLM
     model: str
     """For agents that name none."""
+    name: str = ""
+    """Its address; what is out there stops nobody who talks to another one."""

@@ -70,7 +70,8 @@ async def load(
     with anyio.fail_after(LOAD_SECONDS):
         server = await anyio.to_thread.run_sync(start, abandon_on_cancel=True)
     patient = max(limits.silence_seconds, SILENCE_SECONDS)
-    own = limits.model_copy(update={"max_parallel": SLOTS, "silence_seconds": patient})
+    patience = {"first_token_seconds": patient, "silence_seconds": patient}
+    own = limits.model_copy(update={"max_parallel": SLOTS, **patience})
     # Now and then it hangs up on a connection that is used again; a new one costs nothing.
     once = httpx2.Limits(max_keepalive_connections=0)
     http = DefaultAsyncHttpxClient(trust_env=False, limits=once)

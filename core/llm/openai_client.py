@@ -6,6 +6,7 @@ import re
 from base64 import b64encode
 from functools import partial
 from ipaddress import ip_address
+from typing import Any
 
 import anyio
 import httpx2
@@ -14,12 +15,23 @@ from pydantic import SecretStr
 
 from core.clock import Clock
 from core.domain.limits import Limits
-from core.errors import BadConfig, ModelFailed, ModelOutage, ModelRefused
-from core.llm.client import Call, Reply
+from core.errors import BadConfig, ModelError, ModelFailed, ModelOutage, ModelRefused
+from core.llm.client import Bill, Call, Reply
 from core.llm.dialect import Dialect, learned, spelled
+from core.llm.gate import Gate
 from core.llm.retries import Temporary, asked_wait_seconds, keep_trying
 from core.llm.troubles import KEY_MEND, Complaint, complaint_in, complaint_of, judged, quoted
-from core.llm.wire import BROKEN_CONNECTION, ErrorInside, Garbled, Heard, parse, read_reply
+from core.llm.wire import (
+    BROKEN_CONNECTION,
+    ErrorInside,
+    Garbled,
+    Heard,
+    Listener,
+    Patience,
+    Silent,
+    parse,
+    read_reply,
+)
 
 OPENAI_URL = "https://api.openai.com/v1"
 CONNECT_SECONDS = 10.0
@@ -44,7 +56,7 @@ class OpenAIClient:
         self._limits = limits
         self._clock = clock
         self._random = random.Random()
-        self._slots = anyio.Semaphore(limits.max_parallel, fast_acquire=True)
+        self.gate = Gate(self.server, limits, clock)
         self._dialects: dict[str, Dialect] = {}
         self._openai = self._opened(url, http_client)
         self._headers = _headers(url, self._key)
@@ -87,37 +99,65 @@ class OpenAIClient:
         await self._openai.close()
 
     def _opened(self, url: httpx2.URL, http_client: httpx2.AsyncClient | None) -> AsyncOpenAI:
-        silence = self._limits.silence_seconds
+        longest = max(self._limits.first_token_seconds, self._limits.silence_seconds)
         return AsyncOpenAI(
             base_url=url.copy_with(userinfo=b"", query=None),
             default_query=dict(url.params),
             api_key=self._key.get_secret_value() or "none",
-            timeout=httpx2.Timeout(silence, connect=CONNECT_SECONDS, pool=None),
+            timeout=httpx2.Timeout(longest, connect=CONNECT_SECONDS, pool=None),
             max_retries=0,
             # A server on this machine is not behind a proxy.
             http_client=http_client or DefaultAsyncHttpxClient(trust_env=not _is_here(url)),
         )
 
     async def _try(self, call: Call) -> Reply:
+        if call.bill is not None and (call.bill.tries or call.bill.unknown):
+            await call.bill.renew()
+        start = await self.gate.enter(call.request, call.estimated_tokens)
+        try:
+            heard = await self._answer(call)
+        except Temporary as failure:
+            wait = failure.retry_after_seconds
+            if failure.busy:
+                self.gate.leave_refused(start, wait)
+            elif isinstance(failure.error, ModelOutage):
+                self.gate.leave_failed(start, wait, failure.error.why)
+            else:
+                self.gate.leave(start)
+            raise
+        except ModelError:
+            self.gate.leave(start)
+            raise
+        except BaseException:
+            self.gate.leave_unheard(start)
+            raise
+        used = heard.usage.input_tokens + heard.usage.output_tokens
+        self.gate.leave(start, used or None)
+        return self._reply(call, heard)
+
+    async def _answer(self, call: Call) -> Heard:
+        """In the richest dialect the model understands."""
         known = dialect = self._dialects.get(call.model, EVERYTHING)
-        async with self._slots:
-            while True:
-                answer = await self._exchange(call, dialect)
-                if isinstance(answer, Heard):
-                    break
-                dialect = answer
+        while True:
+            answer = await self._exchange(call, dialect)
+            if isinstance(answer, Heard):
+                break
+            dialect = answer
         if dialect is not known:
             self._dialects[call.model] = dialect
-        return self._reply(call, answer)
+        return answer
 
     async def _exchange(self, call: Call, dialect: Dialect) -> Heard | Dialect:
         """What the server said, or a simpler dialect when it does not understand this one."""
         body = spelled(call, dialect)
+        listener = Listener()
+        if call.hear is not None:
+            call.hear(listener.so_far)
+        sent = True
         try:
-            create = self._openai.chat.completions.with_streaming_response.create
-            async with create(**body, extra_headers=self._headers) as response:
-                return await read_reply(response.http_response)
+            return await self._sent(body, listener)
         except APIStatusError as error:
+            sent = False
             refusal = complaint_in(error.response.content)
             if error.status_code in (400, 422) and not refusal.about_context:
                 simpler = learned(dialect, body, str(refusal))
@@ -125,12 +165,24 @@ class OpenAIClient:
                     return simpler
             # Without its cause, whose text may repeat the key.
             raise self._judged(error) from None
-        except Garbled as error:
-            raise Temporary(ModelFailed(self.server, str(error))) from error
         except ErrorInside as inside:
             raise self._judged_inside(inside.error) from None
-        except (APIConnectionError, *BROKEN_CONNECTION) as error:
-            raise Temporary(self._unreachable(error)) from error
+        except (Garbled, Silent, APIConnectionError, *BROKEN_CONNECTION) as error:
+            sent = _was_sent(error)
+            raise Temporary(self._broken(error)) from error
+        finally:
+            if sent and call.bill is not None:
+                _note(call.bill, call.model, listener)
+
+    async def _sent(self, body: dict[str, Any], listener: Listener) -> Heard:
+        limits = self._limits
+        patience = Patience(
+            limits.first_token_seconds, limits.silence_seconds, anyio.current_time()
+        )
+        create = self._openai.chat.completions.with_streaming_response.create
+        async with create(**body, extra_headers=self._headers) as response:
+            self.gate.pace.hear(response.headers)
+            return await read_reply(response.http_response, listener, patience)
 
     def _reply(self, call: Call, heard: Heard) -> Reply:
         if heard.refusal:
@@ -176,16 +228,36 @@ class OpenAIClient:
     def _final(self, judged: Temporary | ModelRefused | ModelFailed) -> Exception:
         return judged.error if isinstance(judged, Temporary) else judged
 
+    def _broken(self, error: Exception) -> ModelError:
+        if isinstance(error, Garbled):
+            return ModelFailed(self.server, str(error))
+        if isinstance(error, Silent):
+            return ModelOutage(self.server, f"no word for {error.seconds:g} s")
+        return self._unreachable(error)
+
     def _unreachable(self, error: Exception) -> ModelOutage:
         cause = error.__cause__ if isinstance(error, APIConnectionError) else error
         if isinstance(cause, httpx2.ConnectTimeout):
             return ModelOutage(self.server, f"no connection within {CONNECT_SECONDS:g} s")
         if isinstance(cause, httpx2.TimeoutException):
-            return ModelOutage(self.server, f"no word for {self._limits.silence_seconds:g} s")
+            return ModelOutage(self.server, f"no word for {self._limits.first_token_seconds:g} s")
         return ModelOutage(self.server, self._quoted(str(cause)) or "the connection broke")
 
     def _quoted(self, text: str) -> str:
         return quoted(text, self._key.get_secret_value())
+
+
+def _note(bill: Bill, model: str, listener: Listener) -> None:
+    if listener.usage is not None:
+        bill.tries.append((model, listener.usage))
+    else:
+        bill.unknown += 1
+
+
+def _was_sent(error: Exception) -> bool:
+    """The server may have counted something: it took the question and then fell silent."""
+    cause = error.__cause__ if isinstance(error, APIConnectionError) else error
+    return not isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout)
 
 
 def server_name(url: httpx2.URL) -> str:

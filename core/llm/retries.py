@@ -24,10 +24,14 @@ log = structlog.get_logger()
 class Temporary(Exception):
     """A failure in passing; `error` is what it becomes when no try is left."""
 
-    def __init__(self, error: ModelError, retry_after_seconds: float | None = None) -> None:
+    def __init__(
+        self, error: ModelError, retry_after_seconds: float | None = None, *, busy: bool = False
+    ) -> None:
         super().__init__(str(error))
         self.error = error
         self.retry_after_seconds = retry_after_seconds
+        self.busy = busy
+        """The server is there and takes no more just now."""
 
 
 async def keep_trying(

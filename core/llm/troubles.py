@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from core.errors import ModelFailed, ModelOutage, ModelRefused
+from core.errors import ContextOverflow, ModelFailed, ModelOutage, ModelRefused
 from core.llm.retries import Temporary
 
 LONGEST_QUOTE = 300
@@ -20,6 +20,11 @@ UNKNOWN_MODEL = re.compile(
     r"model_not_found|\bmodel\b.*(not found|not exist|not a valid)|invalid model", re.IGNORECASE
 )
 LOOKS_LIKE_A_KEY = re.compile(r"\bsk-\S+|\S*\*{3,}\S*")
+
+
+_LIMIT = re.compile(
+    r"(?:context[ _](?:length|size|window)|maximum|limit)\D{0,30}?(\d[\d,]{2,8})\b", re.IGNORECASE
+)
 
 
 class Complaint(NamedTuple):
@@ -97,11 +102,16 @@ def judged(
     if complaint.about_money or status == 402:
         return ModelRefused(server, why, MONEY_MEND)
     if status in TEMPORARY_STATUSES or status >= 500:
-        return Temporary(ModelOutage(server, why), retry_after_seconds)
+        return Temporary(ModelOutage(server, why), retry_after_seconds, busy=status == 429)
     if status < 400:
         return Temporary(ModelFailed(server, f"an error instead of a reply: {complaint.text}"))
     if status == 413 or complaint.about_context:
-        return ModelFailed(server, f"the prompt does not fit the model's context ({why})")
+        said = _LIMIT.search(complaint.text)
+        return ContextOverflow(
+            server,
+            f"the prompt does not fit the model's context ({why})",
+            int(said[1].replace(",", "")) if said else None,
+        )
     return ModelRefused(server, why, _mend(status, complaint))
 
 

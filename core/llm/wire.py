@@ -28,6 +28,23 @@ class ErrorInside(Exception):
         self.error = error
 
 
+class Silent(Exception):
+    """The server said nothing for too long."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
+
+
+class Patience(NamedTuple):
+    """How long to wait for the first token, and for each further one."""
+
+    first_seconds: float
+    silence_seconds: float
+    asked_at: float
+    """By the event loop's clock."""
+
+
 class Heard(NamedTuple):
     text: str
     refusal: str
@@ -36,16 +53,14 @@ class Heard(NamedTuple):
     usage: Usage
 
 
-async def read_reply(response: httpx2.Response) -> Heard:
+async def read_reply(response: httpx2.Response, listener: "Listener", patience: Patience) -> Heard:
     """The whole reply; a stream that ends without saying that it is finished is Garbled."""
     if "text/event-stream" in response.headers.get("content-type", ""):
-        return await _read_events(response.aiter_bytes())
+        return await _read_events(response.aiter_bytes(), listener, patience)
     body = await read_all(response)
     if body.lstrip().startswith(b"data:"):
-        listener = Listener()
         listener.feed(body)
         return listener.heard_stream()
-    listener = Listener()
     listener.take(parse(body))
     return listener.heard_object()
 
@@ -64,21 +79,32 @@ async def read_all(response: httpx2.Response) -> bytes:
     return bytes(body)
 
 
-async def _read_events(chunks: AsyncIterator[bytes]) -> Heard:
-    listener = Listener()
+async def _read_events(
+    chunks: AsyncIterator[bytes], listener: "Listener", patience: Patience
+) -> Heard:
     try:
-        async for chunk in chunks:
-            listener.feed(chunk)
-            if listener.done:
-                await _drain(chunks)
-                break
-    except BROKEN_CONNECTION as error:
+        await _listen(chunks, listener, patience)
+    except (Silent, *BROKEN_CONNECTION) as error:
         # After the finish only the bill is missing.
         if listener.finish is None:
-            if isinstance(error, httpx2.TimeoutException):
+            if isinstance(error, Silent | httpx2.TimeoutException):
                 raise
             raise Garbled("the connection broke in the middle of the reply") from error
     return listener.heard_stream()
+
+
+async def _listen(chunks: AsyncIterator[bytes], listener: "Listener", patience: Patience) -> None:
+    silence, clock = patience.silence_seconds, anyio.current_time
+    with anyio.CancelScope(deadline=patience.asked_at + patience.first_seconds) as scope:
+        async for chunk in chunks:
+            listener.feed(chunk)
+            if listener.began:
+                scope.deadline = clock() + silence
+            if listener.done:
+                await _drain(chunks)
+                break
+    if scope.cancelled_caught:
+        raise Silent(silence if listener.began else patience.first_seconds)
 
 
 async def _drain(chunks: AsyncIterator[bytes]) -> None:
@@ -106,7 +132,10 @@ class Listener:
 
     def __init__(self) -> None:
         self.done = False
+        self.began = False
+        """Something of a reply was there."""
         self.finish: str | None = None
+        self.usage: Usage | None = None
         self._size = 0
         self._rest = b""
         self._data: list[bytes] = []
@@ -114,7 +143,6 @@ class Listener:
         self._refusal: list[str] = []
         self._choices = 0
         self._model = ""
-        self._usage = NO_USAGE
 
     def feed(self, chunk: bytes) -> None:
         # Split by hand: httpx2's iter_lines also breaks at U+2028 and its like, inside JSON texts.
@@ -143,10 +171,11 @@ class Listener:
         if isinstance(piece.get("model"), str):
             self._model = piece["model"]
         if isinstance(piece.get("usage"), dict):
-            self._usage = _usage(piece["usage"])
+            self.usage = _usage(piece["usage"])
         choices = piece.get("choices")
         if isinstance(choices, list) and choices and isinstance(choices[0], dict):
             self._choices += 1
+            self.began = True
             self._take_choice(choices[0])
 
     def _take_choice(self, choice: dict[str, Any]) -> None:
@@ -156,6 +185,9 @@ class Listener:
             self._refusal.append(_text(said.get("refusal")))
         if isinstance(choice.get("finish_reason"), str):
             self.finish = choice["finish_reason"]
+
+    def so_far(self) -> str:
+        return _whole("".join(self._text))
 
     def heard_stream(self) -> Heard:
         # A last event may lack the blank line after it.
@@ -174,7 +206,7 @@ class Listener:
 
     def _heard(self) -> Heard:
         text, refusal = _whole("".join(self._text)), _whole("".join(self._refusal))
-        return Heard(text, refusal, self.finish, self._model, self._usage)
+        return Heard(text, refusal, self.finish, self._model, self.usage or NO_USAGE)
 
 
 def _text(content: Any) -> str:
@@ -187,8 +219,11 @@ def _text(content: Any) -> str:
 
 
 def _usage(usage: dict[str, Any]) -> Usage:
+    details = usage.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, dict) else None
     return Usage(
         input_tokens=_count(usage.get("prompt_tokens")),
+        cached_tokens=_count(cached or usage.get("prompt_cache_hit_tokens")),
         output_tokens=_count(usage.get("completion_tokens")),
     )
 

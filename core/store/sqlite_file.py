@@ -16,6 +16,7 @@ from core.errors import (
     StoreFailed,
     StoreForeign,
     StoreFull,
+    StoreNotMade,
     StoreReadOnly,
     StoreTooNew,
     StoreUnreachable,
@@ -160,3 +161,23 @@ def translated(error: BaseException, path: Path) -> StoreError:
             return StoreBusy(str(path), 0)
         case _:
             return StoreFailed(str(path), str(error))
+
+
+def look_at(path: Path) -> tuple[str, str, int, int]:
+    """The file, the engine, the schema there and the one we work with; changes nothing."""
+    if not path.exists():
+        raise StoreNotMade(str(path))
+    return str(path), f"SQLite {sqlite3.sqlite_version}", version_of(path), newest("sqlite")
+
+
+def version_of(path: Path) -> int:
+    """The schema of a store that is there."""
+    connection = connect(path)
+    try:
+        _check_ours(connection, path)
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        return int(version)
+    except sqlite3.Error as error:
+        raise translated(error, path) from error
+    finally:
+        connection.close()

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from core.domain.reply import KeptReply, Spent
+from core.domain.reply import KeptReply
 from core.domain.task import Usage
 
 NEW_REPLY = (
@@ -16,10 +16,6 @@ REPLIES = (
     "SELECT task, root, label, agent, model, key, prompt, text, "
     "input_tokens, output_tokens, cost_usd, ts, discarded, number "
     "FROM replies WHERE task = ? ORDER BY number"
-)
-SPENT = (
-    "SELECT count(*), coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0), "
-    "sum(cost_usd) FROM replies WHERE root = ?"
 )
 
 
@@ -35,7 +31,3 @@ def reply_of(row: Sequence[Any]) -> KeptReply:
     usage = Usage(input_tokens=cost[0], output_tokens=cost[1], cost_usd=cost[2])
     said = (task, root, label, agent, model, key, prompt, text)
     return KeptReply(*said, usage, ts, bool(discarded), number)
-
-
-def spent_of(row: Sequence[Any]) -> Spent:
-    return Spent(*row)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from core.domain.agent import Role
+from core.domain.budget import Budget, Charge
 from core.domain.critique import Critique
 from core.domain.events import Event, EventType, read_fact
 from core.domain.feedback import Feedback
@@ -13,7 +14,7 @@ from core.domain.message import MailStatus, Message
 from core.domain.reply import KeptReply, Spent
 from core.domain.task import FIELDS, AgentName, Task, TaskId
 from core.errors import MailNotFound, StoreCorrupt, StoreFailed, TaskNotFound
-from core.store import rows, sqlite_finding, sqlite_replies
+from core.store import charge_rows, rows, sqlite_charges, sqlite_finding, sqlite_replies
 from core.store import sqlite_queries as sql
 from core.store.cache import Shared
 from core.store.protocol import Answer, Wanted
@@ -89,6 +90,9 @@ class SqliteTransaction:
 
     async def task(self, task_id: TaskId) -> Task:
         return self.shared.tasks.get(task_id) or self.load(task_id)
+
+    async def glance(self, task_id: TaskId) -> Task:
+        return await self.task(task_id)
 
     async def has_task(self, task_id: TaskId) -> bool:
         if task_id in self.shared.tasks:
@@ -166,7 +170,17 @@ class SqliteTransaction:
         return [sqlite_replies.reply_of(row) for row in found]
 
     async def spent(self, root: TaskId) -> Spent:
-        return sqlite_replies.spent_of(self.query(sqlite_replies.SPENT, (root,)).fetchone())
+        return charge_rows.spent_of(self.query(sqlite_charges.SPENT, (root,)).fetchone())
+
+    async def spent_since(self, ts: float) -> Spent:
+        return charge_rows.spent_of(self.query(sqlite_charges.SPENT_SINCE, (ts,)).fetchone())
+
+    async def charges(self, root: TaskId) -> list[Charge]:
+        found = self.query(sqlite_charges.CHARGES, (root,))
+        return [charge_rows.charge_of(row) for row in found]
+
+    async def budget(self, root: TaskId) -> Budget | None:
+        return charge_rows.budget_of(self.query(sqlite_charges.BUDGET, (root,)).fetchone())
 
     async def busy(self, roots: frozenset[TaskId] | None) -> bool:
         within, values = sql.among("root", roots)
@@ -195,13 +209,20 @@ class SqliteTransaction:
             found += [rows.message_of(row) for row in self.query(query)]
         return sorted(found, key=lambda message: message.number)
 
-    async def events(self, after: int, limit: int) -> list[Event]:
+    async def events(self, after: int, limit: int, *, whole: bool = False) -> list[Event]:
         found = self.query(
             "SELECT seq, v, ts, type, task, request, data FROM events WHERE seq > ? "
             "ORDER BY seq LIMIT ?",
             (after, limit),
         )
         return [_event(row) for row in found]
+
+    async def count_events(self) -> int:
+        return int(self.query("SELECT count(*) FROM events").fetchone()[0])
+
+    async def last_event(self) -> int:
+        (seq,) = self.query("SELECT max(seq) FROM events").fetchone()
+        return seq or 0
 
     # Finding work
 
@@ -287,6 +308,18 @@ class SqliteTransaction:
 
     def discard_reply(self, number: int) -> None:
         self._write(sqlite_replies.DISCARD, (number,))
+
+    def add_charge(self, charge: Charge) -> None:
+        self._write(sqlite_charges.NEW_CHARGE, charge_rows.row_of(charge, self.now))
+
+    def settle_charge(self, charge: Charge) -> None:
+        self._write(sqlite_charges.SETTLE, charge_rows.settled_row(charge))
+
+    def drop_charge(self, charge_id: str) -> None:
+        self._write(sqlite_charges.DROP, (charge_id,))
+
+    def put_budget(self, root: TaskId, budget: Budget) -> None:
+        self._write(sqlite_charges.PUT_BUDGET, (root, budget.tokens, budget.usd))
 
     def tell(
         self, kind: EventType, task: TaskId | None, request: TaskId | None, data: Mapping[str, Any]

@@ -64,7 +64,9 @@ def commands(task: Task) -> tuple[str, ...]:
             ways = ('answer {} "…"', "cancel {}")
         case Place.DEFERRED:
             ways = ("answer {}", "cancel {}")
-        case Place.BLOCKED_BUDGET | Place.FAILED | Place.NOTHING_COMPLETED:
+        case Place.BLOCKED_BUDGET:
+            ways = ("retry {} --budget-tokens …", "cancel {}")
+        case Place.FAILED | Place.NOTHING_COMPLETED:
             ways = ("retry {}", "cancel {}")
         case Place.COMPLETED if task.needs_attention:
             ways = ("approve {}", 'redo {} -m "…"')

@@ -1,9 +1,10 @@
 """Everything about one task: its fields, its story, what was said about it, what it cost."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from core.domain.budget import Charge, ChargeState
 from core.domain.critique import Critique
 from core.domain.feedback import Feedback
 from core.domain.reply import KeptReply, Spent
@@ -71,6 +72,12 @@ class Spending(View):
     input_tokens: int
     output_tokens: int
     cost_usd: float | None
+    cached_tokens: int = 0
+    unknown: int = 0
+    """Calls that were sent and never settled: under way, or lost with their process."""
+    unpriced: int = 0
+    estimated_tokens: int = 0
+    estimated_usd: float = 0.0
 
 
 class TaskView(View):
@@ -123,7 +130,7 @@ class _Records(NamedTuple):
     critiques: list[tuple[int, Critique]]
     feedback: list[Feedback]
     answers: list[Answer]
-    replies: list[KeptReply]
+    charges: list[Charge]
     story: tuple[StoryLine, ...]
     spent: Spent
     now: float
@@ -138,7 +145,7 @@ async def one_task(store: Store, task_id: TaskId) -> TaskView:
             critiques=await reader.critiques(task_id),
             feedback=await reader.feedback(task_id),
             answers=await reader.answers(task_id),
-            replies=await reader.replies(task_id),
+            charges=[one for one in await reader.charges(task.root) if one.task == task_id],
             story=await _story(reader, task_id),
             spent=await reader.spent(task.root),
             now=reader.now,
@@ -164,7 +171,7 @@ def _task_view(task: Task, kept: _Records) -> TaskView:
         critiques=tuple(CritiqueLine(round=number, critique=one) for number, one in kept.critiques),
         feedback=tuple(kept.feedback),
         story=kept.story,
-        spent=_spent(kept.spent if task.parent is None else _summed(kept.replies)),
+        spent=_spent(kept.spent if task.parent is None else _summed(kept.charges)),
         commands=commands(task),
     )
 
@@ -186,11 +193,21 @@ def _spent(spent: Spent) -> Spending:
     return Spending(**spent._asdict())
 
 
-def _summed(replies: Iterable[KeptReply]) -> Spent:
-    total, calls = Usage(), 0
-    for reply in replies:
-        total, calls = total + reply.usage, calls + 1
-    return Spent(calls, total.input_tokens, total.output_tokens, total.cost_usd)
+def _summed(charges: Sequence[Charge]) -> Spent:
+    settled = [one for one in charges if one.state is ChargeState.SETTLED]
+    lost = [one for one in charges if one.state is not ChargeState.SETTLED]
+    costs = [one.cost_usd for one in settled if one.cost_usd is not None]
+    return Spent(
+        calls=len(settled),
+        input_tokens=sum(one.input_tokens for one in settled),
+        output_tokens=sum(one.output_tokens for one in settled),
+        cost_usd=sum(costs) if costs else None,
+        cached_tokens=sum(one.cached_tokens for one in settled),
+        unknown=len(lost),
+        unpriced=len(settled) - len(costs),
+        estimated_tokens=sum(one.estimated_tokens for one in lost),
+        estimated_usd=sum(one.estimated_usd or 0.0 for one in lost),
+    )
 
 
 async def calls(store: Store, task_id: TaskId) -> tuple[Call, ...]:

@@ -12,7 +12,7 @@ from core.domain.events import (
     TaskFact,
 )
 from core.domain.steps import Place, place_of
-from core.domain.task import Phase, Reason, Task, TaskStatus, Verdict
+from core.domain.task import COMPLETED, Phase, Reason, Task, TaskStatus, Verdict
 
 _DOING: dict[Place, str] = {
     Place.NEW: "new",
@@ -45,7 +45,7 @@ _WHY: dict[Reason, str] = {
     Reason.REJECTED: "you rejected it",
     Reason.DEPENDENCY: "something it depends on is lost",
     Reason.BUDGET: "the budget of its request is spent",
-    Reason.ATTEMPTS: "too many attempts ended in an error",
+    Reason.ATTEMPTS: "it failed several times",
     Reason.MAX_ITERATIONS: "too many working passes",
     Reason.ERROR: "an error",
     Reason.TIMEOUT: "it took too long",
@@ -156,6 +156,8 @@ def why(task: Task) -> str:
     """Why it is where it is: its own words where it has some, else ours; empty when all is well."""
     if task.reason is None:
         return ""
+    if task.reason is Reason.ATTEMPTS and task.message:
+        return f"{_WHY[task.reason]}: {task.message}"
     own = task.reason in (Reason.BLOCKED, Reason.NEEDS_HUMAN, Reason.ERROR, Reason.MERGE_FAILED)
     return task.message if own and task.message.strip() else _WHY[task.reason]
 
@@ -179,12 +181,18 @@ def told(event: Event) -> str:
             return _and_then(f"{_BARE[event.type]}: {fact.text}", fact)
         case MailFact():
             return _of_mail(event.type, fact)
-        case TaskFact() if event.type is EventType.TASK_CLAIMED and fact.phase is not None:
-            return f"{fact.agent or 'somebody'} {_PHASES[fact.phase]}"
         case TaskFact():
-            return _and_then(_BARE[event.type], fact)
+            return _of_task(event.type, fact)
         case _:
             return _BARE[event.type]
+
+
+def _of_task(kind: EventType, fact: TaskFact) -> str:
+    if kind is EventType.TASK_CLAIMED and fact.phase is not None:
+        return f"{fact.agent or 'somebody'} {_PHASES[fact.phase]}"
+    if kind is EventType.TASK_SETTLED and fact.status is COMPLETED:
+        return "accepted"
+    return _and_then(_BARE[kind], fact)
 
 
 def _and_then(said: str, fact: TaskFact) -> str:

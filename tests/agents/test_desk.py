@@ -1,8 +1,10 @@
 """A desk: as many looks as there is work, however many agents wait for it."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Container, Sequence
-from contextlib import asynccontextmanager
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Coroutine, Sequence
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -12,14 +14,16 @@ from core.agents import desk
 from core.agents.desk import MOST_AT_ONCE, Desk
 from core.agents.job import Job
 from core.agents.report import Report
-from core.agents.sources import Claims
+from core.agents.sources import Claims, Letters
 from core.domain.agent import Agent, Role
+from core.domain.critique import advice
+from core.domain.message import Message
 from core.domain.reports import Work
 from core.domain.task import COMPLETED, PENDING, AgentName, Complexity, Task
 from core.orchestrator import Orchestrator
 from core.store.sqlite import SqliteStore
 from core.task_board import Claim, TaskBoard
-from tests.support.board import AUTO, BOB, House, agent, open_house
+from tests.support.board import AUTO, BOB, EVE, House, agent, open_house
 
 SECONDS = 10.0
 
@@ -170,3 +174,73 @@ async def test_what_is_found_while_all_stops_is_given_back(tmp_path: Path) -> No
         left = await house.task(task)
         assert (left.status, left.holder, left.attempts) == (PENDING, None, 0)
         assert left.fence > 0, "it had been claimed"
+
+
+@pytest.mark.parametrize("locked", [True, False], ids=["the store is locked", "the store is free"])
+async def test_a_stop_in_the_middle_of_a_report_does_not_lose_it(
+    tmp_path: Path, locked: bool
+) -> None:
+    gate = anyio.Event()
+
+    async def wait(claim: Claim) -> str:
+        await gate.wait()
+        return "paid for"
+
+    async with open_house(tmp_path) as house:
+        other = sqlite3.connect(tmp_path / "swarm.db", isolation_level=None)
+        with closing(other):
+            async with crew_of(house, executors(1), wait) as (crew, _):
+                task = await house.add(complexity=Complexity.SIMPLE)
+                await anyio.wait_all_tasks_blocked()
+                if locked:
+                    other.execute("BEGIN IMMEDIATE")
+                gate.set()
+                while len(crew.hands):
+                    await anyio.lowlevel.checkpoint()
+                crew.stop(0)
+                await anyio.wait_all_tasks_blocked()
+                if locked:
+                    other.execute("ROLLBACK")
+
+        left = await house.task(task)
+        assert (left.status, left.result, left.attempts) == (COMPLETED, "paid for", 0)
+        submitted = [one for one in await house.told() if one == "task_submitted"]
+        assert len(submitted) == 1
+
+
+async def test_a_stop_in_the_middle_of_an_advice_does_not_tell_it_twice(tmp_path: Path) -> None:
+    async with open_house(tmp_path) as house:
+        task = await house.add()
+        await house.submit()
+        advisor, opinion = Told(house), advice(passed=True, comment="fine")
+        letters = Letters(house.board, house.mailbox, {EVE.name: advisor}, None)  # type: ignore[dict-item]
+        crew = Orchestrator(house.board, house.mailbox, AUTO.limits, house.clock)
+        advisor.report = lambda mail: house.board.add_critique(mail, opinion)
+        advisor.meanwhile = lambda: crew.stop(0)
+
+        with anyio.fail_after(SECONDS):
+            await crew.run([Desk([EVE], letters)])
+
+        assert (await house.task(task)).status is COMPLETED
+        assert [one for one in await house.told() if one.startswith("critique")] == [
+            "critique_added"
+        ]
+
+
+class Told:
+    """An advisor whose report is in the store's hands when all stops."""
+
+    report: Callable[[Message], Coroutine[Any, Any, object]]
+    meanwhile: Callable[[], object]
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+
+    async def advise(self, mail: Message, task: Task) -> Report:
+        async def told() -> None:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self.report, mail)
+                await anyio.lowlevel.checkpoint()
+                self.meanwhile()
+
+        return told

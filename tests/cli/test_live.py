@@ -117,3 +117,34 @@ def test_times_are_short() -> None:
         "59:59",
         "2 h 03",
     ]
+
+
+class Typewriter:
+    """Says the first half of its work, and stops before the rest until the test lets it go on."""
+
+    def __init__(self) -> None:
+        self.brain = Brain(work=lambda *_: f"The first half. {HOSTILE} The last words.")
+        self.gate = asyncio.Event()
+        self.loop: asyncio.AbstractEventLoop | None = None
+
+    def __call__(self, asked: dict[str, Any]) -> Answer:
+        self.loop = asyncio.get_running_loop()
+        slow = role_of(asked["messages"][-1]["content"]) == "work"
+        text = self.brain(asked["messages"])
+        return Answer(text, pause_after=2, wait_for=self.gate if slow else None)
+
+    def go_on(self) -> None:
+        assert self.loop is not None, "the server was asked"
+        self.loop.call_soon_threadsafe(self.gate.set)
+
+
+def test_a_person_sees_words_while_they_are_written(with_model: WithModel) -> None:
+    model = Typewriter()
+    terminal = with_model(model).terminal("run", "Write it", columns=100, rows=24)
+
+    screen = terminal.wait_for("… ", "The first half.")
+    model.go_on()
+    code = terminal.end()
+
+    assert code == 0
+    assert "The last words." not in screen

@@ -10,6 +10,7 @@ from core.domain.reply import KeptReply
 from core.domain.task import AgentName, Complexity, Signal, Task, Usage
 from tests.support.board import BATCH, House
 from tests.support.here import Here
+from tests.support.paid import paid
 from tests.support.stories import fail, finish
 from tests.support.tasks import part
 
@@ -150,19 +151,18 @@ def test_show_of_a_request_has_its_answer_and_its_earlier_ones(swarm: Here) -> N
 
 async def with_a_call(house: House) -> Task:
     task = await house.add(HOSTILE, complexity=Complexity.SIMPLE)
-    await house.board.replies.keep(
-        KeptReply(
-            task=task.id,
-            root=task.root,
-            label="work",
-            agent=AgentName("ada"),
-            model="small-1",
-            key="k",
-            prompt=json.dumps([["system", "be brief"], ["user", f"say {HOSTILE}"]]),
-            text=f"said {HOSTILE}",
-            usage=Usage(input_tokens=1200, output_tokens=34),
-        )
+    reply = KeptReply(
+        task=task.id,
+        root=task.root,
+        label="work",
+        agent=AgentName("ada"),
+        model="small-1",
+        key="k",
+        prompt=json.dumps([["system", "be brief"], ["user", f"say {HOSTILE}"]]),
+        text=f"said {HOSTILE}",
+        usage=Usage(input_tokens=1200, output_tokens=34),
     )
+    await house.board.replies.keep(reply, paid(reply))
     await house.board.signal(await house.claim(), Signal.BLOCKED, HOSTILE)
     return task
 

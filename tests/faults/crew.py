@@ -3,8 +3,8 @@
 import signal
 import time
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -13,10 +13,12 @@ from core.domain.events import Event, EventType, TaskFact
 from core.domain.plan import NewTask
 from core.domain.task import Complexity, TaskId, TaskStatus
 from core.process import ProcessId
-from core.store.sqlite import SqliteStore
+from core.store import open_store
+from core.store.protocol import Store
 from core.task_board import TaskBoard
 from tests.faults.children import Child, started, until
 from tests.faults.worker import short_leases
+from tests.support.engines import address_in
 
 PROCESSES = 4
 LEASE_SECONDS = 1.0
@@ -48,10 +50,30 @@ class Figures:
         )
 
 
+@dataclass(frozen=True)
+class Site:
+    """One board, as this process sees it, and where others find it."""
+
+    store: Store
+    address: str
+    folder: Path
+    """Where the workers keep their journals."""
+
+
+@asynccontextmanager
+async def site_in(folder: Path, address: str | None = None) -> AsyncIterator[Site]:
+    address = address or address_in(folder)
+    store = await open_store(address)
+    try:
+        yield Site(store, address, folder)
+    finally:
+        await store.close()
+
+
 class Watch:
     """Follows the events of the store from outside the crew."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
         self._board = TaskBoard(store, RULES)
         self.events: list[Event] = []
@@ -94,7 +116,7 @@ def submissions(events: Sequence[Event]) -> set[tuple[TaskId, int]]:
     }
 
 
-async def fill(store: SqliteStore, count: int, chance: Random) -> list[TaskId]:
+async def fill(store: Store, count: int, chance: Random) -> list[TaskId]:
     """Single tasks of all complexities, some of which wait for an earlier one."""
     board = TaskBoard(store, RULES, chance=chance)
     added: list[TaskId] = []
@@ -109,18 +131,16 @@ async def fill(store: SqliteStore, count: int, chance: Random) -> list[TaskId]:
     return added
 
 
-async def run_crew(store: SqliteStore, seed: int, count: int, *, seconds: float) -> Figures:
+async def run_crew(site: Site, seed: int, count: int, *, seconds: float) -> Figures:
     """Have a crew work off the board while one of it is killed and another one stopped."""
     chance = Random(seed)
-    tasks = await fill(store, count, chance)
+    tasks = await fill(site.store, count, chance)
     figures = Figures(seed, len(tasks))
-    watch = Watch(store)
+    watch = Watch(site.store)
     began = time.monotonic()
     async with AsyncExitStack() as stack:
         crew = [
-            await stack.enter_async_context(
-                started("tests.faults.worker", store.path, f"p{number}", seed, LEASE_SECONDS)
-            )
+            await stack.enter_async_context(worker(site, f"p{number}", seed))
             for number in range(PROCESSES)
         ]
         victims = chance.sample(crew, 2)
@@ -136,7 +156,7 @@ async def run_crew(store: SqliteStore, seed: int, count: int, *, seconds: float)
             assert await child.ended(seconds) == expected, "a worker ended otherwise"
     figures.seconds = time.monotonic() - began
     await watch.look()
-    figures.counts = _told(watch.events) + _witnessed(read_journals(store.path))
+    figures.counts = _told(watch.events) + _witnessed(read_journals(site.folder))
     return figures
 
 
@@ -175,11 +195,17 @@ async def _stop(watch: Watch, victim: Child, figures: Figures) -> None:
     victim.send(signal.SIGCONT)
 
 
-def read_journals(path: Path) -> list[tuple[str, TaskId, int]]:
+def worker(site: Site, name: str, seed: int) -> AbstractAsyncContextManager[Child]:
+    """One process of the crew."""
+    journal = site.folder / f"{name}.journal"
+    return started("tests.faults.worker", site.address, journal, name, seed, LEASE_SECONDS)
+
+
+def read_journals(folder: Path) -> list[tuple[str, TaskId, int]]:
     """What the workers were told, each line written right after the call returned."""
     lines = [
         line.split()
-        for journal in sorted(path.parent.glob("*.journal"))
+        for journal in sorted(folder.glob("*.journal"))
         for line in journal.read_text().splitlines()
     ]
     return [(what, TaskId(task), int(number)) for what, task, number in lines]

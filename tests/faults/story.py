@@ -26,6 +26,7 @@ from core.domain.reports import Work
 from core.domain.task import Complexity, Kind, Signal, Task
 from core.flows.recovery import recover
 from core.mailbox import Mailbox
+from core.store.protocol import Store
 from core.store.sqlite import SqliteStore
 from core.store.sqlite_file import Synchronous
 from core.task_board import Claim, TaskBoard
@@ -59,7 +60,7 @@ def plan_of(task: Task) -> Sequence[NewTask]:
 
 
 class Story:
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: Store) -> None:
         self.board = TaskBoard(store, AUTO, chance=Random(0))
         self.mailbox = Mailbox(store, AUTO.limits)
 

@@ -16,7 +16,10 @@ from core import Swarm
 from core.domain.task import COMPLETED
 from core.invariants import check
 from tests.support.brain import Brain, planned, rejection, role_of
+from tests.support.engines import named_store
 from tests.support.openai_server import Answer, OpenAIServer
+
+pytestmark = pytest.mark.usefixtures("engine")
 
 ROOT = Path(__file__).parents[2]
 RESUME_SECONDS = 3.0
@@ -59,6 +62,7 @@ class Model:
 
 async def _start(server: OpenAIServer, project: Path, *words: str) -> Process:
     env = {**os.environ, "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "a-key"}
+    env |= named_store(project)
     command = [sys.executable, "-m", "core", *words, "-C", str(project)]
     return await anyio.open_process(
         command, env=env, cwd=ROOT, stdin=None, stdout=None, stderr=None
@@ -86,7 +90,7 @@ async def test_a_crew_killed_in_the_middle_of_a_phase_goes_on(tmp_path: Path, ph
     assert sorted(model.brain.roles()) == sorted(
         ["plan", "work", "work", "advice", "fix", "advice", "close_out"]
     )
-    async with Swarm.open(tmp_path, env={}) as swarm:
+    async with Swarm.open(tmp_path, env=named_store(tmp_path)) as swarm:
         assert await check(swarm.store, swarm.rules) == []
         roots = [one async for one in swarm.events() if one.type == "request_added"]
         assert (await swarm.board.get(roots[0].task)).status is COMPLETED

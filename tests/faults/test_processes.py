@@ -8,31 +8,31 @@ import pytest
 from core.domain.events import EventType
 from core.domain.task import TaskStatus
 from core.invariants import check
-from core.store.sqlite import SqliteStore
 from tests.faults.crew import (
     RULES,
     Figures,
+    Site,
     Watch,
     completions,
     read_journals,
     run_crew,
+    site_in,
     submissions,
 )
+
+pytestmark = pytest.mark.usefixtures("engine")
 
 
 async def finish_everything_once(path: Path, seed: int, count: int, *, seconds: float) -> Figures:
     """Run the crew; nothing is lost, nothing completed twice, no promise broken."""
-    store = await SqliteStore.open(path / "swarm.db")
-    try:
-        figures = await run_crew(store, seed, count, seconds=seconds)
-        await nothing_was_lost_or_done_twice(store, count)
+    async with site_in(path) as site:
+        figures = await run_crew(site, seed, count, seconds=seconds)
+        await nothing_was_lost_or_done_twice(site, count)
         return figures
-    finally:
-        await store.close()
 
 
-async def nothing_was_lost_or_done_twice(store: SqliteStore, count: int) -> None:
-    watch = Watch(store)
+async def nothing_was_lost_or_done_twice(site: Site, count: int) -> None:
+    store, watch = site.store, Watch(site.store)
     await watch.look()
     async with store.read() as reader:
         tasks = {task.id: task for task in await reader.all_tasks()}
@@ -43,14 +43,14 @@ async def nothing_was_lost_or_done_twice(store: SqliteStore, count: int) -> None
     assert {task.status for task in tasks.values()} == {TaskStatus.COMPLETED}
     assert completions(watch.events) == once
     assert settled == once
-    what_the_workers_were_told_is_true(store, watch)
+    what_the_workers_were_told_is_true(site, watch)
     violations = await check(store, RULES)
     assert violations == [], "\n".join(str(violation) for violation in violations)
 
 
-def what_the_workers_were_told_is_true(store: SqliteStore, watch: Watch) -> None:
+def what_the_workers_were_told_is_true(site: Site, watch: Watch) -> None:
     """No claim was given twice; no work was taken, then lost, or taken under an ended claim."""
-    told = read_journals(store.path)
+    told = read_journals(site.folder)
     claimed = Counter((task, fence) for what, task, fence in told if what == "claimed")
     submitted = {(task, fence) for what, task, fence in told if what == "submitted"}
     completed = Counter(task for what, task, _ in told if what == "completed")

@@ -1,7 +1,8 @@
-"""One process of a crew: executors, an advisor, heartbeats and recovery on a shared file.
+"""One process of a crew: executors, an advisor, heartbeats and recovery on a shared board.
 
-Run as `python -m tests.faults.worker PATH NAME SEED LEASE_SECONDS`; it ends by itself when every
-task of the board is settled. What it was told goes to a journal that a kill can't take away.
+Run as `python -m tests.faults.worker ADDRESS JOURNAL NAME SEED LEASE_SECONDS`; it ends by itself
+when every task of the board is settled. What it was told goes to a journal that a kill can't take
+away.
 """
 
 import os
@@ -24,7 +25,8 @@ from core.domain.task import AgentName, Reason, TaskId, TaskStatus
 from core.errors import ClaimLost, IllegalTransition, MailLost
 from core.flows.recovery import recover
 from core.mailbox import Mailbox
-from core.store.sqlite import SqliteStore
+from core.store import open_store
+from core.store.protocol import Store
 from core.task_board import Claim, TaskBoard
 
 EXECUTORS = 3
@@ -52,7 +54,9 @@ def short_leases(lease_seconds: float) -> Rules:
 
 
 class Worker:
-    def __init__(self, store: SqliteStore, rules: Rules, name: str, chance: Random) -> None:
+    def __init__(
+        self, store: Store, rules: Rules, journal: Path, name: str, chance: Random
+    ) -> None:
         self.board = TaskBoard(store, rules)
         self.mailbox = Mailbox(store, rules.limits)
         self._limits = rules.limits
@@ -62,8 +66,7 @@ class Worker:
         self._idle: set[AgentName] = set()
         self._claims: dict[tuple[TaskId, int], tuple[Claim, anyio.CancelScope]] = {}
         self._mail: dict[int, Message] = {}
-        path = store.path.with_name(f"{name}.journal")
-        self._journal = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self._journal = os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     async def run(self) -> None:
         """Until nothing is left to do for anybody."""
@@ -193,11 +196,13 @@ def _follow(event: Event, unsettled: dict[TaskId, None]) -> None:
         unsettled[event.task] = None
 
 
-async def main(path: str, name: str, seed: str, lease_seconds: str) -> None:
-    store = await SqliteStore.open(Path(path))
+async def main(address: str, journal: str, name: str, seed: str, lease_seconds: str) -> None:
+    store = await open_store(address)
     try:
         rules = short_leases(float(lease_seconds))
-        await Worker(store, rules, name, Random(f"{seed} {name}")).run()
+        worker = Worker(store, rules, Path(journal), name, Random(f"{seed} {name}"))
+        async with store.hearing():
+            await worker.run()
     finally:
         await store.close()
 

@@ -158,7 +158,9 @@ async def test_an_error_in_the_middle_of_a_stream_is_judged_by_its_code() -> Non
 
 @pytest.mark.parametrize("silent", [Answer(hang=True), Answer("half an ans", hang_after=2)])
 async def test_silence_is_an_outage(silent: Answer) -> None:
-    error = await error_of(lambda _: silent, silence_seconds=0.05, retries=1)
+    error = await error_of(
+        lambda _: silent, first_token_seconds=0.05, silence_seconds=0.05, retries=1
+    )
 
     assert isinstance(error, ModelOutage)
     assert "no word for 0.05 s" in str(error)

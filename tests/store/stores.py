@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.clock import Clock
+from core.store.postgres import PostgresStore
 from core.store.protocol import Store
 from core.store.sqlite import SqliteStore
 from core.store.sqlite_file import Synchronous
+from tests.support.postgres_boards import admin, board_for
 
 
 @dataclass(frozen=True)
@@ -71,8 +73,47 @@ def failing_sqlite_commits(store: Store) -> Iterator[None]:
         writer.execute("DROP TABLE promised")
 
 
+def postgres(version: int) -> Backend:
+    """The store on a throw-away server; a folder stands for a database of its own."""
+
+    @asynccontextmanager
+    async def open_postgres(folder: Path, clock: Clock) -> AsyncIterator[Store]:
+        store = await PostgresStore.open(board_for(folder, version), clock=clock)
+        try:
+            yield store
+        finally:
+            await store.close()
+
+    return Backend(
+        open=open_postgres, failing_commits=failing_postgres_commits, numbers_without_gaps=False
+    )
+
+
+@contextmanager
+def failing_postgres_commits(store: Store) -> Iterator[None]:
+    """Every write breaks a promise that PostgreSQL checks when it commits."""
+    assert isinstance(store, PostgresStore), "a store on PostgreSQL"
+    with admin(store) as connection:
+        connection.execute(
+            "CREATE FUNCTION break() RETURNS trigger LANGUAGE plpgsql AS "
+            "'BEGIN RAISE EXCEPTION ''broken''; END'"
+        )
+        for table in _TABLES:
+            connection.execute(
+                f"CREATE CONSTRAINT TRIGGER break_{table} AFTER INSERT OR UPDATE ON {table} "
+                "DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION break()"
+            )
+    try:
+        yield
+    finally:
+        with admin(store) as connection:
+            connection.execute("DROP FUNCTION break() CASCADE")
+
+
 STORES = {
     "sqlite": Backend(
         open=open_sqlite, failing_commits=failing_sqlite_commits, numbers_without_gaps=True
     ),
+    "postgres-16": postgres(16),
+    "postgres-18": postgres(18),
 }

@@ -114,7 +114,7 @@ async def test_a_failing_task_is_named_in_the_answer(tmp_path: Path) -> None:
 
         assert (bad.status, bad.reason, bad.attempts) == (FAILED, Reason.ATTEMPTS, 3)
         assert outcome.answer is not None
-        assert "- Bad: it failed several times" in outcome.answer
+        assert "- Bad: it failed several times: " in outcome.answer
         assert (outcome.exit_code(), outcome.exit_code(strict=True)) == (0, 1)
 
 

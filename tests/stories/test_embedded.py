@@ -45,7 +45,7 @@ async def test_a_request_is_planned_worked_on_and_answered_by_a_model_in_this_pr
             family = await swarm.board.family(outcome.request)
             asked = await calls(swarm.store, outcome.request)
             broken = await check(swarm.store, swarm.rules)
-            model = (await swarm.server()).llm
+            model = swarm._server_of(swarm.members[0]).llm
             assert isinstance(model, Embedded)
             port = urlsplit(model.url).port
 

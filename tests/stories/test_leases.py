@@ -15,6 +15,7 @@ from core.flows.recovery import recover
 from core.task_board import Claim
 from tests.support.board import ADA, BOB, PAT, House, open_house, some
 from tests.support.database import everything_in
+from tests.support.engines import address_in
 from tests.support.stories import claimed, finish, status
 from tests.support.tasks import part
 
@@ -22,15 +23,14 @@ LEASE = 60
 REPOSITORY = Path(__file__).parents[2]
 ANOTHER_PROCESS = """
 import sys
-from pathlib import Path
 import anyio
 from core.mailbox import Mailbox
-from core.store.sqlite import SqliteStore
+from core.store import open_store
 from core.task_board import TaskBoard
 from tests.support.board import ADA, EVE
 
 async def main():
-    store = await SqliteStore.open(Path(sys.argv[1]))
+    store = await open_store(sys.argv[1])
     assert await TaskBoard(store).claim_next(ADA)
     assert await Mailbox(store).receive(EVE)
     print("ready", flush=True)
@@ -267,7 +267,7 @@ async def test_claims_and_mail_of_a_killed_process_are_taken_back_at_once(tmp_pa
         reviewed = await house.add("to be advised on")
         number = some((await house.submit(who=BOB)).review_mail)
         task = await house.add("to be worked on")
-        command = [sys.executable, "-c", ANOTHER_PROCESS, str(tmp_path / "swarm.db")]
+        command = [sys.executable, "-c", ANOTHER_PROCESS, address_in(tmp_path)]
         with anyio.fail_after(60):
             async with await anyio.open_process(command, cwd=REPOSITORY) as process:
                 assert (await some(process.stdout).receive()).startswith(b"ready")

@@ -1,4 +1,4 @@
-"""A board on a real SQLite file, with a clock the test owns and a small crew."""
+"""A board on a real store, with a clock the test owns and a small crew."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,9 +19,9 @@ from core.domain.task import AgentName, Complexity, Kind, Task, TaskId
 from core.invariants import check
 from core.mailbox import Mailbox
 from core.store.protocol import Store
-from core.store.sqlite import SqliteStore
 from core.task_board import Claim, TaskBoard
 from tests.support.clock import VirtualClock
+from tests.support.engines import open_board
 
 
 def agent(name: str, *roles: Role) -> Agent:
@@ -113,7 +113,7 @@ async def open_house(
 ) -> AsyncIterator[House]:
     """A house whose store is checked for broken promises when the test is over."""
     clock = clock or VirtualClock()
-    store = await SqliteStore.open(path / "swarm.db", clock=clock)
+    store = await open_board(path, clock)
     try:
         board = TaskBoard(store, rules, listeners=listeners, chance=Random(0))
         yield House(store, board, Mailbox(store, rules.limits), clock)

@@ -41,6 +41,8 @@ class Answer:
     hang_after: int | None = None
     """Falls silent after so many pieces of a stream, until the client goes."""
     hang: bool = False
+    pause_after: int | None = None
+    """Waits for `wait_for` after so many pieces of a stream, and not before the first."""
     wait_for: asyncio.Event | None = None
     delay_seconds: float = 0
 
@@ -64,6 +66,8 @@ class OpenAIServer:
         """Bodies of the chat requests, each with the header under `authorization`."""
         self.headers: list[dict[str, str]] = []
         """Of the chat requests."""
+        self.counted = [0, 0]
+        """Tokens of the bills that were sent whole: read and written."""
         self.in_flight = 0
         self.most_in_flight = 0
         self.connections = 0
@@ -131,7 +135,7 @@ class OpenAIServer:
     async def _answer(self, wire: "Wire", asked: dict[str, Any], answer: Answer) -> None:
         if answer.hang:
             await wire.wait_until_gone()
-        if answer.wait_for:
+        if answer.wait_for and answer.pause_after is None:
             await answer.wait_for.wait()
         await asyncio.sleep(answer.delay_seconds)
         if answer.status != 200:
@@ -142,17 +146,27 @@ class OpenAIServer:
             await self._stream(wire, asked, answer)
         else:
             await wire.send_json(200, completion(asked, answer))
+            self._count(answer)
+
+    def _count(self, answer: Answer) -> None:
+        if answer.usage:
+            self.counted[0] += answer.usage["prompt_tokens"]
+            self.counted[1] += answer.usage["completion_tokens"]
 
     async def _stream(self, wire: "Wire", asked: dict[str, Any], answer: Answer) -> None:
         await wire.start(200, {"content-type": "text/event-stream"})
         for count, piece in enumerate(pieces(asked, answer)):
             if count == answer.cut_after:
                 raise ConnectionAbortedError
+            if count == answer.pause_after and answer.wait_for:
+                await answer.wait_for.wait()
             if count == answer.hang_after:
                 await wire.wait_until_gone()
             await wire.write(b"data: " + json.dumps(piece).encode() + b"\n\n")
         await wire.write(b"data: [DONE]\n\n")
         await wire.finish()
+        if answer.choices == "real" and (asked.get("stream_options") or {}).get("include_usage"):
+            self._count(answer)
 
 
 def completion(asked: dict[str, Any], answer: Answer) -> dict[str, Any]:
