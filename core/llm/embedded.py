@@ -27,6 +27,8 @@ SLOTS = 3
 CONTEXT_TOKENS = 4096
 """Of one call."""
 LOAD_SECONDS = 300.0
+BATCH_TOKENS = 64
+"""Of a prompt in one go: nothing stops it in between, and a stop has to be quick."""
 SILENCE_SECONDS = 600.0
 """A busy machine may read long prompts for minutes before the first word."""
 MAGIC = b"GGUF"
@@ -105,6 +107,7 @@ def _wishes(library: Any, file: str, context_tokens: int, key: str, seed: int | 
     wishes.api_keys = [key]
     wishes.n_parallel = SLOTS
     wishes.n_ctx = SLOTS * context_tokens
+    wishes.n_batch = wishes.n_ubatch = BATCH_TOKENS
     wishes.cpuparams.n_threads = wishes.cpuparams_batch.n_threads = _idle_cores()
     wishes.verbosity = 0
     wishes.warmup = wishes.ui = wishes.endpoint_slots = False

@@ -26,7 +26,7 @@ class Hub:
     def serves(self, model: Listed) -> bool:
         return model.hub is not None
 
-    def so_far(self, folder: Path) -> int:
+    def so_far(self, model: Listed, folder: Path) -> int:
         return size_of(_file(folder))
 
     def fetch(self, model: Listed, folder: Path) -> Path:

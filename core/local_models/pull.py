@@ -82,7 +82,7 @@ class _Pull(NamedTuple):
 
     def _fetched(self, source: Source) -> Path:
         self.teller.begins(f"{self.model.name} from {source.name}", self.model.size_bytes)
-        with _watched(lambda: source.so_far(self.coming), self.teller.done):
+        with _watched(lambda: source.so_far(self.model, self.coming), self.teller.done):
             return source.fetch(self.model, self.coming)
 
     def _put_in_place(self, file: Path) -> None:

@@ -20,7 +20,7 @@ class Source(Protocol):
 
     def serves(self, model: Listed) -> bool: ...
 
-    def so_far(self, folder: Path) -> int:
+    def so_far(self, model: Listed, folder: Path) -> int:
         """How many bytes of it have come; asked from another thread meanwhile."""
         ...
 

