@@ -9,7 +9,7 @@ import anyio.to_thread
 from core.clock import Clock
 from core.domain.limits import Limits
 from core.errors import ModelNotNamed, NoModel
-from core.llm.client import Server
+from core.llm.client import THIS_MACHINE, Server
 from core.llm.embedded import CONTEXT_TOKENS, load
 from core.llm.openai_client import OpenAIClient
 from core.local_models.choice import chosen, meant
@@ -52,7 +52,7 @@ async def _embedded(name: str, env: Mapping[str, str], need: Need) -> Server:
     llm = await load(found.file, need.context_tokens, need.limits, need.clock)
     if found.listed is not None:
         Shelf.of_user(env).mark_loaded(found.listed, Loaded(llm.seconds, llm.memory_bytes))
-    return Server(llm, found.name, llm.url)
+    return Server(llm, found.name, THIS_MACHINE)
 
 
 async def _model(client: OpenAIClient, env: Mapping[str, str]) -> str:
