@@ -86,7 +86,7 @@ def test_a_plan_longer_than_the_screen_shows_what_moves(with_model: WithModel) -
     screen = terminal.wait_for("… and 15 more", "executor-1", "executor-3")
     model.open("work")
 
-    assert screen.splitlines()[:2][-1].startswith("Many parts")
+    assert any(line.startswith("Many parts") for line in screen.splitlines())
     assert terminal.end() == 0
     assert "The whole answer." in terminal.text()
 
