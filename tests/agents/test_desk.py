@@ -124,8 +124,11 @@ async def test_who_was_idle_longest_is_next(tmp_path: Path) -> None:
     assert by == ["ada-0", "ada-1", "ada-2", "ada-0"]
 
 
-async def test_a_critique_left_from_before_goes_to_its_own_executor(tmp_path: Path) -> None:
-    crew = executors(3)
+@pytest.mark.parametrize("count", [3, MOST_AT_ONCE + 1], ids=["of few", "of many"])
+async def test_a_critique_left_from_before_goes_to_its_own_executor(
+    tmp_path: Path, count: int
+) -> None:
+    crew = executors(count)
     async with open_house(tmp_path) as house:
         task = await house.add()
         await house.submit(who=crew[2])
