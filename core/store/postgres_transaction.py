@@ -277,9 +277,9 @@ class PostgresTransaction:
         used = reply.usage
         said = (reply.task, reply.root, reply.label, reply.agent, reply.model)
         cost = (used.input_tokens, used.output_tokens, used.cost_usd)
-        values = (*said, reply.key, reply.prompt, reply.text, *cost, reply.ts)
+        values = (*said, reply.key, reply.prompt, reply.text, *cost, self.now)
         self.writes.add(queries.NEW_REPLY, values)
-        found = (reply.task, reply.key, reply.agent, reply.ts)
+        found = (reply.task, reply.key, reply.agent, self.now)
         self.writes.replied = Statement(queries.REPLIED, found)
 
     def discard_reply(self, number: int) -> None:

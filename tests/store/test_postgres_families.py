@@ -71,7 +71,9 @@ class Mixer:
     async def work_for_several(self) -> None:
         """As a desk does it: one transaction for all who are idle."""
         several = [agent(f"{self.worker.name}-{n}", Role.EXECUTOR) for n in range(5)]
-        for claim in await self.board.claim_for(several, {one.name for one in several[:2]}):
+        for claim in await self.board.claiming.claim_for(
+            several, {one.name for one in several[:2]}
+        ):
             await self.board.submit(claim, Work(result=self.chance.choice("abc")))
 
     async def advise_on_several(self) -> None:
