@@ -85,9 +85,9 @@ def test_a_plan_longer_than_the_screen_shows_what_moves(with_model: WithModel) -
     screen = terminal.wait_for("… and 15 more", "executor-1", "executor-3")
     model.open("work")
 
-    notice, title = screen.splitlines()[:2]
-    assert notice.startswith("swarm: a big plan: 21 calls")
-    assert title.startswith("Many parts")
+    told, request, *_ = screen.splitlines()
+    assert told.startswith("swarm: a big plan: 21 calls")
+    assert request.startswith("Many parts")
     assert terminal.end() == 0
     assert "The whole answer." in terminal.text()
 
