@@ -239,14 +239,14 @@ class PostgresTransaction:
     # Writing
 
     def add_task(self, task: Task) -> None:
-        self.writes.add_task(task)
+        self.writes.note_new(task)
         self._tasks[task.id] = task
 
     def put_task(self, task: Task, changed: Iterable[str]) -> None:
         known = self._tasks.get(task.id)
         if known is not None and task.version != known.version + 1:
             raise StoreFailed(self.shown, f"task {task.id!r} was changed by another step")
-        self.writes.put_task(task, changed)
+        self.writes.note_change(task, changed)
         self._tasks[task.id] = task
 
     async def send(self, message: Message) -> Message:

@@ -43,7 +43,7 @@ class Writes:
     def add(self, text: str, values: Sequence[Any]) -> None:
         self._statements.append(Statement(text, values))
 
-    def add_task(self, task: Task) -> None:
+    def note_new(self, task: Task) -> None:
         for dependency in dict.fromkeys(task.depends_on):
             self.add(queries.NEW_DEPENDENCY, (dependency, task.id))
         self._dirty[task.id] = (0, {})
@@ -55,7 +55,7 @@ class Writes:
             return Statement(queries.TOLD, (number, ts, kind, task, data))
         return self.replied
 
-    def put_task(self, task: Task, changed: Iterable[str]) -> None:
+    def note_change(self, task: Task, changed: Iterable[str]) -> None:
         _, names = self._dirty.setdefault(task.id, (task.version - 1, {}))
         names.update(dict.fromkeys(changed))
 

@@ -149,7 +149,7 @@ async def test_of_two_steps_on_one_mail_the_later_one_is_broken_off(tmp_path: Pa
     async with store.transaction() as tx:
         sent = await tx.send(a_note())
 
-    with pytest.raises(StoreInterrupted):
+    with pytest.raises(StoreInterrupted):  # noqa: PT012
         async with store.transaction() as late:
             mail = await late.message(sent.number)
             async with store.transaction() as early:
