@@ -104,7 +104,6 @@ def test_no_room_waits_by_sleeping_in_a_loop() -> None:
     }
 
     assert sleepers == {
-        "core/agents/stops.py",
         "core/cli/live.py",
         "core/clock.py",
         "core/llm/gate.py",
