@@ -2,6 +2,8 @@
 
 PYTHON ?= python3
 WORKERS ?= 2
+MODEL ?= qwen2.5-coder-1.5b
+OUT ?= /tmp/swarm-embedded
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,7 +11,7 @@ READY := $(VENV)/.ready
 CODE := $(wildcard core reputation dashboard tests benchmarks)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test check fix bench faults
+.PHONY: help venv demo test check fix bench faults embedded
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,11 +24,16 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: $(READY) ## one request from end to end, no key needed
-	@$(BIN)/python -m tests.support.demo
+demo: $(READY) ## one request from end to end, on a model of this machine (MODEL=smollm2-135m: a small one)
+	@$(BIN)/python -m tests.support.demo $(MODEL)
 
-test: $(READY) ## run the tests
+test: $(READY) ## run the tests; the small model for some of them is pulled once (93 MB)
+	@$(BIN)/swarm models pull smollm2-135m --json > /dev/null || true
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+embedded: $(READY) ## what the model of this machine makes of the README's requests: half an hour
+	@$(BIN)/swarm models pull $(MODEL)
+	$(BIN)/python -m benchmarks.embedded --model $(MODEL) $(OUT)
 
 check: $(READY) ## lint, format, types, floors; changes nothing
 	$(BIN)/ruff check $(CODE)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,7 +18,7 @@ from core.agents.planner import Planner
 from core.agents.sources import Claims, Letters, Source
 from core.agents.speech import Speech
 from core.clock import Clock
-from core.crew import Member, load_crew
+from core.crew import CloseOut, MannerName, Member, load_crew
 from core.domain.agent import Role
 from core.domain.budget import NO_BUDGET, Budget
 from core.domain.events import Event
@@ -30,9 +31,12 @@ from core.errors import BadConfig, EmptyRequest, PriceUnknown, StoreUnreachable
 from core.llm.client import LLM, Server
 from core.llm.estimates import Estimates
 from core.llm.fallbacks import Fallbacks
+from core.llm.manner import FULL
 from core.llm.prices import Prices
 from core.llm.recording import Recorded, Recording, secrets_in
 from core.llm.replaying import Replay
+from core.llm.small_manner import SMALL
+from core.local_models.choice import meant, with_crews_wish
 from core.mailbox import Mailbox
 from core.orchestrator import Notice, Orchestrator
 from core.recorded_run import RecordedRun, recorded_run, without_servers
@@ -66,12 +70,16 @@ class Swarm:
     ) -> None:
         self.project = project
         self.settings = settings
-        self.members = run.members if run else load_crew(project, advice=settings.review.advice)
+        small = meant(settings.server.environment(env)) is not None
+        ours = partial(load_crew, project, advice=settings.review.advice, small=small)
+        self.members = run.members if run else ours()
+        self._env = with_crews_wish(env, [member.model for member in self.members])
+        self.embedded = meant(settings.server.environment(self._env))
+        """The model of this machine the crew uses, if it uses one."""
         self.rules = _rules(settings, self.members)
         self.board = TaskBoard(store, self.rules)
         self.mailbox = Mailbox(store, self.rules.limits)
         self.store = store
-        self._env = env
         self._skills = run.skills if run else _bodies(load_skills(project))
         self._crafts = Crafts()
         self._clock: Clock = store.clock
@@ -197,6 +205,11 @@ class Swarm:
             await servers.close()
             raise
         self._servers = servers
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the models its agents ask, once the servers were reached."""
+        return tuple(dict.fromkeys(self._server_of(member).model for member in self.members))
 
     def demand_prices(self, budget: Budget = NO_BUDGET) -> None:
         """Refuse a budget in dollars where a model of the crew has no known price."""
@@ -328,6 +341,8 @@ class Swarm:
             context_tokens=member.context_tokens
             or self._prices.context_tokens(server, model)
             or limits.context_tokens,
+            manner=SMALL if member.manner is MannerName.SMALL else FULL,
+            merges=member.close_out is CloseOut.MERGE,
         )
 
 

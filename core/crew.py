@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from enum import StrEnum
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,9 +17,25 @@ from core.skills import load_skills
 from core.yaml_files import Node, quoted, read_yaml
 
 FILE = "agents.yaml"
+SMALL_FILE = "agents-small.yaml"
+"""The crew for a model on this machine, where a project has none of its own."""
 MAX_MEMBERS = 2500
 
 _SIMPLE_WORD = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+
+
+class MannerName(StrEnum):
+    """How an agent talks to its model."""
+
+    FULL = "full"
+    SMALL = "small"
+
+
+class CloseOut(StrEnum):
+    """How one answer is made of several results."""
+
+    MERGE = "merge"
+    SECTIONS = "sections"
 
 
 class Member(BaseModel):
@@ -33,6 +50,8 @@ class Member(BaseModel):
     temperature: float | None = None
     max_output_tokens: int | None = None
     context_tokens: int | None = None
+    manner: MannerName = MannerName.FULL
+    close_out: CloseOut = CloseOut.MERGE
     timeout_seconds: float | None = None
     base_url: str | None = None
     """A server of its own; the key of another one is never sent there."""
@@ -57,6 +76,8 @@ class _Entry(BaseModel):
     temperature: float | None = Field(default=None, ge=0, le=2)
     max_output_tokens: int | None = Field(default=None, ge=1)
     context_tokens: int | None = Field(default=None, ge=512)
+    manner: MannerName = MannerName.FULL
+    close_out: CloseOut = CloseOut.MERGE
     timeout_seconds: float | None = Field(default=None, gt=0)
     base_url: Address | None = None
     key_variable: KeyVariable | None = None
@@ -70,10 +91,15 @@ class _CrewFile(BaseModel):
     advice: bool = True
 
 
-def load_crew(project: Path, *, advice: bool = True) -> tuple[Member, ...]:
-    """The project's crew, or ours where it has none; without advice it has no advisors."""
+def crew_file(project: Path, *, small: bool = False) -> Path:
+    """The project's own, else ours: the one for small models where such a model is used."""
     own = project / ".swarm" / FILE
-    root = read_yaml(own if own.exists() else shipped("config") / FILE)
+    return own if own.exists() else shipped("config") / (SMALL_FILE if small else FILE)
+
+
+def load_crew(project: Path, *, advice: bool = True, small: bool = False) -> tuple[Member, ...]:
+    """The project's crew, or ours where it has none; without advice it has no advisors."""
+    root = read_yaml(crew_file(project, small=small))
     refuse_servers(root)
     entries = root.children["agents"].children if "agents" in root.children else {}
     for entry in entries.values():

@@ -20,6 +20,7 @@ from core.env_file import read_env_file
 from core.errors import BadConfig, NoModel, NotTrusted, StoreError, SwarmError
 from core.invariants import check
 from core.llm.client import Call, Said
+from core.local_models.choice import described, meant, with_crews_wish
 from core.moving import standing
 from core.process import surely_dead
 from core.settings import FOLDER, Settings, find_project, load_settings
@@ -88,7 +89,7 @@ async def examine(
     except (NotTrusted, BadConfig) as error:
         yield Finding(check="trust", level=Level.MEND, text=str(error))
         offline = True
-    env = files.settings.server.environment(env)
+    env = _of_crew(files.settings.server.environment(env), files)
     yield _key(env)
     async for finding in _server(env, files, offline=offline):
         yield finding
@@ -140,7 +141,9 @@ def _files(project: Path, env: Mapping[str, str]) -> _Files:
     try:
         names = ", ".join(sorted(load_skills(project)))
         findings.append(Finding(check="skills", level=Level.OK, text=names))
-        members = load_crew(project, advice=settings.review.advice)
+        small = meant(settings.server.environment(env)) is not None
+        members = load_crew(project, advice=settings.review.advice, small=small)
+        with_crews_wish(env, [member.model for member in members])
         text = ", ".join(one.name for one in members[:AGENTS_SHOWN])
         text += f" and {len(members) - AGENTS_SHOWN} more" if len(members) > AGENTS_SHOWN else ""
         findings.append(Finding(check="crew", level=Level.OK, text=text))
@@ -252,8 +255,18 @@ def _left_behind(task: Task, now: float) -> bool:
     return silent or (task.holder is not None and surely_dead(task.holder))
 
 
+def _of_crew(env: Mapping[str, str], files: _Files) -> Mapping[str, str]:
+    try:
+        return with_crews_wish(env, [member.model for member in files.members])
+    except BadConfig:
+        # Told as the finding of the crew.
+        return env
+
+
 def _key(env: Mapping[str, str]) -> Finding:
     """Whether there is one; what it is stays secret."""
+    if (name := meant(env)) is not None:
+        return Finding(check="key", level=Level.OK, text=f"none needed for {described(name)}")
     if env.get("OPENAI_API_KEY", "").strip():
         return Finding(check="key", level=Level.OK, text="OPENAI_API_KEY is set")
     if env.get("OPENAI_BASE_URL", "").strip():
@@ -271,6 +284,10 @@ async def _server(
         yield Finding(check="model", level=Level.SKIPPED, text=why)
         return
     limits = files.settings.limits.model_copy(update={"retries": 0})
+    if meant(env) is not None:
+        yield Finding(check="server", level=Level.OK, text="none needed: the model runs here")
+        yield await _asked(env, limits)
+        return
     try:
         name, listed = await _reach(env, limits)
     except SwarmError as error:
@@ -288,10 +305,14 @@ async def _server(
                 text=f"the crew names the model {quoted(model)}, which the server does not list",
                 mend="change it in agents.yaml",
             )
+    yield await _asked(env, limits)
+
+
+async def _asked(env: Mapping[str, str], limits: Limits) -> Finding:
     try:
-        yield await _ask(env, limits)
+        return await _ask(env, limits)
     except SwarmError as error:
-        yield Finding(check="model", level=Level.MEND, text=str(error))
+        return Finding(check="model", level=Level.MEND, text=str(error))
 
 
 async def _reach(env: Mapping[str, str], limits: Limits) -> tuple[str, list[str]]:

@@ -210,13 +210,41 @@ class WorkFailed(SwarmError):
 
 
 class NoModel(SwarmError):
-    """Nothing says which model server to use."""
+    """Nothing says which model server to use, and no model is on this machine."""
 
     def __init__(self) -> None:
         super().__init__(
             "no model is configured; set OPENAI_API_KEY, "
-            "or OPENAI_BASE_URL for a server of your own"
+            "or OPENAI_BASE_URL for a server of your own, "
+            "or get one that runs on this machine: swarm models pull"
         )
+
+
+class NotOnThisMachine(SwarmError):
+    """A model that runs here was named, and it is not here or can't be loaded."""
+
+
+class PullFailed(SwarmError):
+    """A model could not be fetched; nothing half-written is ever used."""
+
+
+class ModelFolder(SwarmError):
+    """The folder that models are kept in can't be used."""
+
+    def __init__(self, path: str, why: str) -> None:
+        super().__init__(f"the folder of models {path} can't be used: {why.lower()}")
+        self.path = path
+
+
+class BadModelFile(SwarmError):
+    """Its bytes are not the ones they should be, so it is not loaded."""
+
+    def __init__(self, path: str, name: str) -> None:
+        super().__init__(
+            f"the file {path} is not the model {name}; "
+            f"replace it: swarm models remove {name}, then swarm models pull {name}"
+        )
+        self.path = path
 
 
 class ModelNotNamed(SwarmError):

@@ -22,7 +22,7 @@ _CREW_HEAD = """\
 """
 
 
-def make_project_files(folder: Path) -> tuple[list[Path], list[Path]]:
+def make_project_files(folder: Path, *, small: bool = False) -> tuple[list[Path], list[Path]]:
     """The files that were made, and those that were there and stay as they are."""
     here = folder.resolve()
     own = here / settings.FOLDER
@@ -32,7 +32,7 @@ def make_project_files(folder: Path) -> tuple[list[Path], list[Path]]:
         if not here.is_dir():
             raise BadConfig(f"{shown(here)}: there is no such folder; make it, or name another")
         own.mkdir(exist_ok=True)
-        for path, text in _contents(own).items():
+        for path, text in _contents(own, small=small).items():
             (made if _made(path, text) else kept).append(path)
     except FileExistsError as error:
         raise BadConfig(
@@ -60,11 +60,12 @@ def _made(path: Path, text: str) -> bool:
     return True
 
 
-def _contents(own: Path) -> dict[Path, str]:
+def _contents(own: Path, *, small: bool) -> dict[Path, str]:
     config = shipped("config")
+    crew_of_ours = config / (crew.SMALL_FILE if small else crew.FILE)
     return {
         own / settings.FILE: _SETTINGS_HEAD + _hidden(_body(config / settings.FILE)),
-        own / crew.FILE: _CREW_HEAD + _after_first_line(config / crew.FILE),
+        own / crew.FILE: _CREW_HEAD + _after_first_line(crew_of_ours),
         own / ".gitignore": GIT_IGNORES,
     }
 

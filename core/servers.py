@@ -1,6 +1,6 @@
 """Which server each agent talks to: one client for each, however many agents use it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import anyio
@@ -27,7 +27,7 @@ class Servers:
         self._clients: dict[Place, OpenAIClient] = {}
         self._default: Server | None = None
 
-    async def reach(self, members: Iterable[Member]) -> None:
+    async def reach(self, members: Sequence[Member]) -> None:
         """Each server these agents need, once and before any work."""
         wanted = {_place(member) for member in members}
         new = [place for place in wanted if place is not None and place not in self._clients]
@@ -35,12 +35,18 @@ class Servers:
             self._clients[place] = self._client(place)
         try:
             if None in wanted and self._default is None:
-                self._default = await server_from(self._env, self._limits, self._clock)
+                context = self._context_tokens(members)
+                self._default = await server_from(self._env, self._limits, self._clock, context)
             async with anyio.create_task_group() as group:
                 for place in new:
                     group.start_soon(self._clients[place].check)
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from errors
+
+    def _context_tokens(self, members: Sequence[Member]) -> int:
+        """What the crew's own server has to read at once."""
+        own = [member for member in members if _place(member) is None]
+        return max(member.context_tokens or self._limits.context_tokens for member in own)
 
     def of(self, member: Member) -> Server:
         place = _place(member)

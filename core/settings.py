@@ -5,7 +5,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from core.addresses import Address, KeyVariable
 from core.domain.budget import BudgetRules
@@ -15,7 +15,7 @@ from core.domain.rules import Rules
 from core.errors import BadConfig
 from core.layers import checked, leaf, over, refuse_servers
 from core.shipped import shipped
-from core.yaml_files import Node, plain, read_yaml, shown, whole_text
+from core.yaml_files import Node, plain, quoted, read_yaml, shown, whole_text
 
 FOLDER = ".swarm"
 FILE = "settings.yaml"
@@ -49,6 +49,14 @@ class ServerSettings(BaseModel):
         default=None, description="The environment variable with its key."
     )
     model: str | None = Field(default=None, description="The model of agents that name none.")
+
+    @field_validator("model")
+    @classmethod
+    def _no_file(cls, model: str | None) -> str | None:
+        """What is loaded into this process is the user's choice, never a project's."""
+        if model is not None and model.endswith(".gguf"):
+            raise ValueError(f"{quoted(model)} is a file; name it with --model or SWARM_MODEL")
+        return model
 
     def environment(self, env: Mapping[str, str]) -> dict[str, str]:
         """The environment, where it names no server with this one."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import anyio
 
+from benchmarks.embedded import REQUESTS
 from tests.support.brain import Brain, planned
 from tests.support.openai_server import Answer, OpenAIServer
 
@@ -45,3 +46,9 @@ def test_every_page_the_readme_links_to_is_there() -> None:
 
     assert pages
     assert all((ROOT / page).is_file() for page in pages)
+
+
+def test_the_requests_it_proposes_are_the_ones_that_were_measured() -> None:
+    proposed = re.findall(r"^- `(Write .+)`$", README, re.MULTILINE)
+
+    assert tuple(proposed) == REQUESTS

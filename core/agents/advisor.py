@@ -8,8 +8,6 @@ from core.domain.message import Message
 from core.domain.rules import Rules
 from core.domain.task import Task
 from core.errors import UnreadableReply
-from core.llm import prompts
-from core.llm.replies import AdviceReply, read_advice
 from core.task_board import TaskBoard
 
 
@@ -20,14 +18,17 @@ class Advisor:
         self._limits = rules.limits
 
     async def advise(self, mail: Message, task: Task) -> Report:
-        subject = Subject(task, "advice", str(mail.number), again=mail.tries > 1)
-        asking = Asking(self._voice, self._board.replies, self._limits, subject)
-        request = await short_request(asking, self._board, task)
-        messages = prompts.advise(self._voice.skills, task, request)
-        try:
-            advice = await asking.ask_for(
-                messages, lambda text: read_advice(text, self._limits.suggestions), AdviceReply
-            )
-        except UnreadableReply as error:
-            advice = Advice(opinion=Opinion.UNREADABLE, comment=error.complaint)
+        seen = self._voice.manner.seen(task, self._limits.suggestions)
+        advice = seen or await self._asked(mail, task)
         return lambda: self._board.add_critique(mail, advice)
+
+    async def _asked(self, mail: Message, task: Task) -> Advice:
+        voice, limits = self._voice, self._limits
+        subject = Subject(task, "advice", str(mail.number), again=mail.tries > 1)
+        asking = Asking(voice, self._board.replies, limits, subject)
+        request = await short_request(asking, self._board, task)
+        question = voice.manner.advise(voice.skills, task, request, limits.suggestions)
+        try:
+            return await asking.ask_for(question.messages, question.read, question.schema)
+        except UnreadableReply as error:
+            return Advice(opinion=Opinion.UNREADABLE, comment=error.complaint)

@@ -15,6 +15,7 @@ from core.domain.task import NO_USAGE, AgentName, Task, Usage
 from core.errors import BadReply, ContextOverflow, ContextTooLong, UnreadableReply
 from core.llm import prompts
 from core.llm.client import LLM, Call, Said
+from core.llm.manner import FULL, Manner
 from core.replies import Replies
 
 Readable = TypeVar("Readable")
@@ -39,6 +40,9 @@ class Voice(NamedTuple):
     temperature: float | None = None
     max_output_tokens: int = 4096
     context_tokens: int = 8192
+    manner: Manner = FULL
+    merges: bool = True
+    """Can it write one answer from several results? Else they are put under headings."""
 
 
 class Subject(NamedTuple):

@@ -9,9 +9,8 @@ from core.domain.reports import Work
 from core.domain.rules import Rules
 from core.domain.task import Signal, Task
 from core.errors import WorkFailed
-from core.llm import prompts
 from core.llm.prompts import Part
-from core.llm.replies import Answer, read_answer
+from core.llm.replies import Answer
 from core.task_board import Claim, TaskBoard
 
 Craft = Callable[[Task], Awaitable[str]]
@@ -50,17 +49,17 @@ class Executor:
         return self._report(claim, answer, asking)
 
     async def _ask(self, asking: Asking, claim: Claim) -> Answer:
-        task, skills = claim.task, self._voice.skills
+        task, voice = claim.task, self._voice
         request = await short_request(asking, self._board, task)
         material: list[Part] = []
         if task.inputs:
             needed = [await self._board.get(one) for one in task.inputs]
             material = [Part(one.title, one.result or "") for one in needed]
-            frame = prompts.work(skills, task, request, claim.phase, [])
-            frame_tokens = sum(estimated_tokens(said.content) for said in frame)
+            frame = voice.manner.work(voice.skills, task, request, claim.phase, [])
+            frame_tokens = sum(estimated_tokens(said.content) for said in frame.messages)
             material = await condensed(asking, request, material, frame_tokens)
-        messages = prompts.work(skills, task, request, claim.phase, material)
-        return await asking.ask_for(messages, read_answer)
+        question = voice.manner.work(voice.skills, task, request, claim.phase, material)
+        return await asking.ask_for(question.messages, question.read, question.schema)
 
     def _report(self, claim: Claim, answer: Answer, asking: Asking) -> Report:
         match answer.status:

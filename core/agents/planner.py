@@ -11,11 +11,12 @@ from core.agents.report import Report
 from core.domain.mending import complaints, mended
 from core.domain.plan import NewTask
 from core.domain.rules import Rules
+from core.domain.sections import in_sections
 from core.domain.task import CANCELLED, CLOSE_OUT, COMPLETED, FAILED, Kind, Reason, Task
 from core.errors import BadReply, BudgetSpent, ModelError, UnreadableReply
 from core.llm import prompts
 from core.llm.prompts import Part
-from core.llm.replies import PlanReply, read_plan, read_text
+from core.llm.replies import read_text
 from core.task_board import Claim, TaskBoard
 
 CAUSE_CHARACTERS = 300
@@ -50,16 +51,16 @@ class Planner:
         def read(text: str) -> list[NewTask]:
             nonlocal tries
             tries += 1
-            last[:] = read_plan(text)
-            wrong = complaints(last, already, self._limits)
+            last[:] = question.read(text)
+            wrong = [*complaints(last, already, self._limits), *question.doubts(last)]
             if wrong and tries <= self._limits.repair_turns:
                 raise BadReply("; ".join(wrong[:5]))
             return last
 
-        messages = prompts.plan(self._voice.skills, task, request)
+        question = self._voice.manner.plan(self._voice.skills, task, request)
         # A plan that was readable at first and not after the complaint is mended as it was.
         with suppress(UnreadableReply):
-            await asking.ask_for(messages, read, PlanReply)
+            await asking.ask_for(question.messages, read, question.schema)
         return mended(last, already, self._limits) or (_one_task(task),)
 
     async def close_out(self, claim: Claim) -> Report:
@@ -76,6 +77,8 @@ class Planner:
             return notes or "Nothing came of this request."
         if len(children) == 1 and task.feedback is None:
             return _with_notes(done[0].result or "", notes)
+        if not self._voice.merges and task.feedback is None:
+            return _with_notes(in_sections(done), notes)
         results = [Part(one.title, one.result or "") for one in done]
         return _with_notes(await self._written("close_out", task, results), notes)
 

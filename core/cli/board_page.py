@@ -123,6 +123,6 @@ def _member(member: Member) -> list[Text]:
     return [
         Text(member.name, "bold"),
         Text(member.role.value),
-        Text(one_line(member.model or "the server's default", 40)),
+        Text(one_line(member.model or "the one chosen", 40)),
         Text(one_line(", ".join(member.skills))),
     ]

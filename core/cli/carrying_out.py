@@ -15,6 +15,7 @@ import anyio
 
 from core.app import Swarm
 from core.cli.answer_file import AnswerFile
+from core.cli.chosen_model import reached
 from core.cli.command import DONE, INTERRUPTED
 from core.cli.plain import one_line
 from core.cli.planned import all_planned, plan_as_data, plan_lines
@@ -120,7 +121,7 @@ async def _begin(swarm: Swarm, asked: Asked, ways: Ways) -> tuple[Shift, Task]:
     text = asked.text
     if asked.follow is not None:
         text = with_earlier(text, await _root(swarm, asked.follow))
-    await _reached(swarm, "the request was not added")
+    await _reached(swarm, "the request was not added", ways)
     cursor = await swarm.last_event()
     swarm.demand_prices(asked.budget)
     if asked.record is not None:
@@ -130,9 +131,9 @@ async def _begin(swarm: Swarm, asked: Asked, ways: Ways) -> tuple[Shift, Task]:
     return Shift(swarm, screen, cursor=cursor), request
 
 
-async def _reached(swarm: Swarm, so_far: str) -> None:
+async def _reached(swarm: Swarm, so_far: str, ways: Ways) -> None:
     try:
-        await swarm.reach_servers()
+        await reached(swarm, told=not (ways.json or ways.quiet))
     except anyio.get_cancelled_exc_class():
         say(f"stopped before the model server answered; {so_far}")
         raise
@@ -171,7 +172,7 @@ async def work(opening: Opening, ways: Ways) -> int:
         wanted = dict.fromkeys(root.id for root in still_open)
         finished = True
         if await swarm.board.busy():
-            await _reached(swarm, "nothing was begun")
+            await _reached(swarm, "nothing was begun", ways)
             screen = screen_for(swarm, still_open, json=ways.json, quiet=ways.quiet)
             shift = Shift(swarm, screen, cursor=await swarm.last_event())
             finished = await shift.work()

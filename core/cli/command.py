@@ -16,14 +16,18 @@ from rich.console import Console
 from core.errors import (
     AmbiguousId,
     BadConfig,
+    BadModelFile,
     BudgetSpent,
     DayBudgetSpent,
     IllegalTransition,
     MailNotFound,
     ModelError,
+    ModelFolder,
     ModelNotNamed,
     NoModel,
+    NotOnThisMachine,
     NotTrusted,
+    PullFailed,
     ReplayDeparted,
     StoreError,
     SwarmError,
@@ -65,6 +69,8 @@ def exit_code(error: SwarmError) -> int:
         case TaskNotFound() | MailNotFound() | AmbiguousId():
             return NOT_FOUND
         case StoreError() | BadConfig() | NoModel() | NotTrusted() | ModelNotNamed() | ModelError():
+            return SETUP
+        case NotOnThisMachine() | PullFailed() | ModelFolder() | BadModelFile():
             return SETUP
         case _:
             return USAGE

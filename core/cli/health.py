@@ -12,6 +12,7 @@ from core.cli.options import HERE, Json, Project, StoreUrl
 from core.cli.paper import hanging, many, paper, print_json
 from core.cli.plain import one_line
 from core.doctor import Finding, Level, examine
+from core.local_models.choice import meant
 from core.project_files import make_project_files
 
 _STYLES = {Level.OK: "green", Level.NOTE: "yellow", Level.MEND: "bold red", Level.SKIPPED: "dim"}
@@ -61,10 +62,22 @@ def _print(finding: Finding) -> None:
         hanging(console, Text(" " * left.cell_len), one_line(finding.mend))
 
 
-@app.command(help_epilogue="Examples:\n  swarm init\n  swarm init -C my-project")
-def init(*, project: Project = HERE, json: Json = False) -> None:
-    """Make a .swarm folder with settings and a crew of this project's own; overwrites nothing."""
-    made, kept = make_project_files(Path(project))
+Small = Annotated[
+    bool,
+    Parameter(name="--small", negative="", help="A crew for a small model, on any server."),
+]
+
+
+@app.command(
+    help_epilogue="Examples:\n  swarm init\n  swarm init -C my-project\n  swarm init --small"
+)
+def init(*, small: Small = False, project: Project = HERE, json: Json = False) -> None:
+    """Make a .swarm folder with settings and a crew of this project's own; overwrites nothing.
+
+    With a model of this machine, or with --small, the crew is the one for small models.
+    """
+    wanted = small or meant(os.environ) is not None
+    made, kept = make_project_files(Path(project), small=wanted)
     if json:
         print_json({"made": [str(path) for path in made], "kept": [str(path) for path in kept]})
         return

@@ -14,11 +14,11 @@ from core.cli import board_page, task_page
 from core.cli.command import STDIN, app
 from core.cli.options import HERE, Json, Project, StoreUrl
 from core.cli.paper import paper, print_json
-from core.crew import FILE, load_crew
+from core.crew import FILE, crew_file, load_crew
 from core.domain.task import Task
 from core.errors import TaskNotFound
+from core.local_models.choice import meant
 from core.settings import FOLDER, find_project, load_settings
-from core.shipped import shipped
 from core.store import store_named
 
 Id = Annotated[str, Parameter(help="The task's id, or enough of its first letters.")]
@@ -118,11 +118,11 @@ async def agents(*, project: Project = HERE, json: Json = False) -> None:
     """Show the crew as it is configured, and where its file is."""
     folder = find_project(project)
     settings = load_settings(folder, os.environ)
-    members = load_crew(folder, advice=settings.review.advice)
-    own = folder / FOLDER / FILE
-    file = own if own.exists() else shipped("config") / FILE
+    small = meant(settings.server.environment(os.environ)) is not None
+    members = load_crew(folder, advice=settings.review.advice, small=small)
+    file = crew_file(folder, small=small)
     if json:
         crew = [member.model_dump(mode="json") for member in members]
         print_json({"file": str(file), "agents": crew})
     else:
-        board_page.print_agents(paper(), members, file, own=own.exists())
+        board_page.print_agents(paper(), members, file, own=file == folder / FOLDER / FILE)

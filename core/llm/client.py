@@ -63,6 +63,10 @@ class LLM(Protocol):
     async def close(self) -> None: ...
 
 
+THIS_MACHINE = "this machine"
+"""In place of an address, for a model in this process."""
+
+
 class Server(NamedTuple):
     """Where an agent's calls go."""
 

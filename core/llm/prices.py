@@ -6,6 +6,7 @@ from typing import Any
 
 from core.domain.budget import Price
 from core.domain.task import Usage
+from core.llm.client import THIS_MACHINE
 
 MILLION = 1_000_000
 Rate = Callable[[Usage], float | None]
@@ -62,6 +63,8 @@ def _flat(dollars_in: float, dollars_cached: float, dollars_out: float) -> Rate:
 
 def _listed(server: str, model: str) -> Rate | None:
     """From the list that came with the package; only the maker's own servers are in it."""
+    if server == THIS_MACHINE:
+        return _flat(0, 0, 0)
     if not server.startswith("https://"):
         return None
     # A tenth of a second to load, for those who call a server with a price.

@@ -53,7 +53,7 @@ class Answer(NamedTuple):
 def read_plan(text: str) -> list[NewTask]:
     """From JSON, or from TASK: and COMPLEXITY: lines."""
     try:
-        planned = _shaped(text, PlanReply, _as_plan).tasks
+        planned = shaped(text, PlanReply, _as_plan).tasks
     except BadReply:
         planned = _planned_lines(text)
         if not planned:
@@ -122,7 +122,7 @@ def _planned_lines(text: str) -> list[PlannedTask]:
 
 def read_advice(text: str, limit: int) -> Advice:
     """A rejection that names nothing to mend can't be read either."""
-    said = _shaped(text, AdviceReply)
+    said = shaped(text, AdviceReply)
     if said.needs_discussion and not said.passed:
         return Advice(opinion=Opinion.NEEDS_DISCUSSION, comment=said.comment)
     opinion = advice(
@@ -167,7 +167,7 @@ def read_text(text: str) -> str:
     return text.strip()
 
 
-def _shaped(
+def shaped(
     text: str, shape: type[Shape], adapt: Callable[[Any], Any] = lambda found: found
 ) -> Shape:
     """The first JSON in the text that has this shape; models wrap it in words and fences."""

@@ -7,6 +7,7 @@ import pytest
 
 from core.domain.budget import Price
 from core.domain.task import Usage
+from core.llm.client import THIS_MACHINE
 from core.llm.estimates import Estimates
 from core.llm.prices import Prices
 
@@ -43,6 +44,12 @@ def test_a_price_nobody_knows_is_not_nothing(server: str, model: str) -> None:
     assert prices.cost(server, model, Usage(input_tokens=1)) is None
     assert not prices.knows(server, model)
     assert prices.context_tokens(server, model) is None
+
+
+def test_a_model_of_this_machine_costs_nothing() -> None:
+    usage = Usage(input_tokens=MILLION, output_tokens=MILLION)
+
+    assert Prices().cost(THIS_MACHINE, "qwen2.5-coder-1.5b", usage) == 0
 
 
 def test_the_users_own_price_is_stronger() -> None:

@@ -1,87 +1,48 @@
-"""`make demo`: one request from end to end, the model played from a recorded script.
+"""`make demo`: one real request from end to end, on a language model of this machine.
 
-The server, the crew, the board and the command are real; only the model's words are recorded.
+Where none can be had, a recorded script is played in its place, and says so.
 """
 
-import os
+import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-import anyio
+from tests.support.recorded import play
 
-from tests.support.brain import Brain, planned, rejection
-from tests.support.openai_server import Answer, OpenAIServer
-
-REQUEST = "Write release notes and an upgrade checklist for version 2.0"
-SECONDS_A_CALL = 0.6
-
-_WORK = {
-    "List the changes": "- New: `--json` on every command.\n- Changed: all settings in one file.\n"
-    "- Removed: the old `serve` flag.",
-    "Write the release notes": "Version 2.0 prints JSON from every command and keeps all settings "
-    "in one file. The old `serve` flag is gone.",
-    "Write the upgrade checklist": "1. Back up your settings.\n2. Install 2.0.\n3. Start it once.",
-}
-_FIXED = (
-    "1. Back up your settings.\n2. Install 2.0.\n3. Move settings into the one new file.\n"
-    "4. Remove the old `serve` flag from your scripts.\n5. Start it once and read the first line."
+REQUEST = (
+    "Write a checklist for opening a small web shop: legal pages, payment, delivery, first day"
 )
-_ANSWER = f"""\
-# Version 2.0
+COMMAND = (sys.executable, "-m", "core")
+HERE = Path(__file__).parents[2]
 
-{_WORK["Write the release notes"]}
-
-## Upgrading
-
-{_FIXED}"""
-
-
-def _advise(title: str, prompt: str) -> Mapping[str, Any]:
-    if title == "Write the upgrade checklist" and "Remove the old" not in prompt.split("<task>")[1]:
-        return rejection("add the step that moves the settings", "say what to do about `serve`")
-    return {"passed": True, "comment": "complete and clear"}
+NEXT = """
+Next:
+  .venv/bin/swarm run "Write a release checklist for version 2.0 of a Python library"
+                              on the same model, in a project of your own; it suits checklists
+                              and code, and its facts may be wrong
+  .venv/bin/swarm models      what runs on this machine
+  export OPENAI_API_KEY=…     a large model behind the same commands"""
 
 
-RECORDED = Brain(
-    plan=[
-        planned("List the changes", "simple"),
-        planned("Write the release notes", "normal", "List the changes"),
-        planned("Write the upgrade checklist", "complex", "List the changes"),
-    ],
-    work=lambda title, prompt: f"{_WORK[title]}\nSTATUS: COMPLETE\nMESSAGE: written",
-    fix=lambda title, prompt: f"{_FIXED}\nSTATUS: COMPLETE\nMESSAGE: added both steps",
-    advise=_advise,
-    answer=lambda prompt: _ANSWER,
-)
+def demo(model: str) -> int:
+    if find_spec("xllamacpp") is None or _swarm("models", "pull", model) != 0:
+        print("\nNo model can run here, so this plays a recorded script instead.\n", flush=True)
+        return play()
+    with tempfile.TemporaryDirectory() as folder:
+        print(f'\n$ swarm run "{REQUEST}"\n', flush=True)
+        code = _swarm("run", REQUEST, "--model", f"embedded:{model}", "-C", folder)
+    print(NEXT)
+    return code
 
 
-async def play() -> int:
-    print("This demo plays a recorded script on a local server: no key, no model, no cost.\n")
-
-    def reply(request: dict[str, Any]) -> Answer:
-        return Answer(RECORDED(request["messages"]), delay_seconds=SECONDS_A_CALL)
-
-    async with OpenAIServer(reply, ("recorded-script",)).running() as server:
-        with tempfile.TemporaryDirectory() as folder:
-            env = {**os.environ, "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "none"}
-            env.pop("SWARM_MODEL", None)
-            command = [sys.executable, "-m", "core", "run", REQUEST, "-C", folder]
-            print(f'$ swarm run "{REQUEST}"\n', flush=True)
-            done = await anyio.run_process(
-                command,
-                env=env,
-                cwd=Path(__file__).parents[2],
-                check=False,
-                stdin=None,
-                stdout=None,
-                stderr=None,
-            )
-    print('\nNext: set OPENAI_API_KEY and try  swarm run "…"  in a project of your own.')
-    return done.returncode
+def _swarm(*words: str) -> int:
+    return subprocess.run([*COMMAND, *words], cwd=HERE, check=False).returncode
 
 
 if __name__ == "__main__":
-    sys.exit(anyio.run(play))
+    try:
+        sys.exit(demo(sys.argv[1]))
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -30,16 +30,21 @@ class Here:
 
     def __init__(self, project: Path, columns: int = 100) -> None:
         self.project = project
+        self.elsewhere = False
+        """For commands that know no project."""
         self.env = {"COLUMNS": str(columns), "PATH": os.environ["PATH"]}
+        # Not what happens to be in the cache of whoever runs the tests.
+        self.env["SWARM_MODELS"] = "/nonexistent"
 
     def __call__(self, *words: str) -> Done:
         out, err = io.StringIO(), io.StringIO()
+        place = [] if self.elsewhere else ["-C", str(self.project)]
         with (
             patch.dict(os.environ, self.env, clear=True),
             redirect_stdout(out),
             redirect_stderr(err),
         ):
-            code = command._run([*words, "-C", str(self.project)])
+            code = command._run([*words, *place])
         return Done(code, out.getvalue(), err.getvalue())
 
     def arranged(self, story: Callable[[House], Awaitable[_T]], rules: Rules = AUTO) -> _T:

@@ -62,7 +62,7 @@ def model_server(brain: ServerBrain) -> Iterator[OpenAIServer]:
 def environment(server: OpenAIServer | None) -> dict[str, str]:
     """Nothing of whoever runs the tests but the way to their programs."""
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(HERE), "LANG": "C.UTF-8"}
-    env["HOME"] = "/nonexistent"
+    env["HOME"] = env["SWARM_MODELS"] = "/nonexistent"
     return env | ({"OPENAI_BASE_URL": server.url} if server is not None else {})
 
 

@@ -1,0 +1,1 @@
+"""Models of this machine: how they come, and which one is used."""
