@@ -1,11 +1,13 @@
 """`python -m benchmarks.postgres`: the board on PostgreSQL against a bare SKIP LOCKED loop."""
 
+import os
 import re
 import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 
@@ -20,7 +22,7 @@ from tests.support.postgres_server import PostgresServer, running
 
 AGENTS = 8
 """In each process, with a connection each."""
-TASKS, RUNS = 400, 1
+TASKS, RUNS = 400, 3
 PROCESSES = (1, 2, 4)
 FINISHED = 100_000
 FILL_FINISHED = (
@@ -36,27 +38,47 @@ class _AllNormal(Story):
         return Complexity.NORMAL
 
 
+class Cost(NamedTuple):
+    """Of one run."""
+
+    cycles_a_second: float
+    client_us: float
+    server_us: float
+    """Processor time of a cycle, on both sides."""
+
+
 def main() -> None:
     with running(18, durable=True) as server:
         print(f"PostgreSQL 18 in {server.folder.parent}, synchronous_commit on")
-        print(f"cycles (claim, submit, take, critique) a second, medians of {RUNS} runs in turn")
+        print(f"cycles (claim, submit, take, critique), medians of {RUNS} runs in turn")
+        print("processes  board /s  floor /s  ratio   cpu us board       cpu us floor       ratio")
         for processes in PROCESSES:
             board, floor = compare(server, processes)
-            print(f"{processes} processes: board {board:5.0f}, floor {floor:5.0f}, ", end="")
-            print(f"ratio {board / floor:.2f}", flush=True)
+            ratio = board.cycles_a_second / floor.cycles_a_second
+            cpu = (floor.client_us + floor.server_us) / (board.client_us + board.server_us)
+            print(
+                f"{processes:9}  {board.cycles_a_second:8.0f}  {floor.cycles_a_second:8.0f}  "
+                f"{ratio:5.2f}  {board.client_us:7.0f} + {board.server_us:5.0f}    "
+                f"{floor.client_us:7.0f} + {floor.server_us:5.0f}    {cpu:5.2f}",
+                flush=True,
+            )
         buffers(server)
 
 
-def compare(server: PostgresServer, processes: int) -> tuple[float, float]:
-    taken: dict[str, list[float]] = {"board": [], "floor": []}
+def compare(server: PostgresServer, processes: int) -> tuple[Cost, Cost]:
+    taken: dict[str, list[Cost]] = {"board": [], "floor": []}
     for _ in range(RUNS):
         for side, found in taken.items():
             found.append(once(server, side, processes))
-    return statistics.median(taken["board"]), statistics.median(taken["floor"])
+    board, floor = (
+        Cost(*(statistics.median(values) for values in zip(*found, strict=True)))
+        for found in taken.values()
+    )
+    return board, floor
 
 
-def once(server: PostgresServer, side: str, processes: int) -> float:
-    """Cycles a second of so many processes on a fresh board."""
+def once(server: PostgresServer, side: str, processes: int) -> Cost:
+    """So many processes on a fresh board."""
     url = fresh_board(server, TASKS)
     command = [sys.executable, "-m", "benchmarks.postgres_side", side, url, str(AGENTS)]
     crew = [
@@ -66,15 +88,25 @@ def once(server: PostgresServer, side: str, processes: int) -> float:
     for child in crew:
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"
-    began = time.perf_counter()
+    cpu, began = server_seconds(server), time.perf_counter()
     for child in crew:
         assert child.stdin is not None
         child.stdin.write("go\n")
         child.stdin.flush()
-    done = sum(int(child.communicate()[0]) for child in crew)
+    said = [child.communicate()[0].split() for child in crew]
     seconds = time.perf_counter() - began
+    done = sum(int(one[0]) for one in said)
     assert done == TASKS, f"{done} cycles for {TASKS} tasks"
-    return done / seconds
+    client = sum(float(one[1]) for one in said)
+    return Cost(done / seconds, client / done * 1e6, (server_seconds(server) - cpu) / done * 1e6)
+
+
+def server_seconds(server: PostgresServer) -> float:
+    """Processor time of the server, with that of all sessions that have ended."""
+    time.sleep(0.3)
+    pid = server.postmaster()
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def fresh_board(server: PostgresServer, tasks: int) -> str:

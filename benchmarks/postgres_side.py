@@ -4,6 +4,7 @@ Run as `python -m benchmarks.postgres_side board|floor URL AGENTS`.
 """
 
 import sys
+import time
 
 import anyio
 
@@ -45,11 +46,12 @@ async def main(side: str, url: str, agents: int) -> None:
     store = await open_store(url)
     print("ready", flush=True)
     await anyio.to_thread.run_sync(sys.stdin.readline)
+    cpu = time.process_time()
     if side == "board":
         done = await board_work_all(store, agents)
     else:
         done = await floor_work_all(url, agents)
-    print(done, flush=True)
+    print(done, time.process_time() - cpu, flush=True)
     await store.close()
 
 

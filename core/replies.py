@@ -15,7 +15,7 @@ class Replies:
     async def keep(self, reply: KeptReply, settlement: Settlement) -> None:
         """Together with what its call cost."""
         async with self._store.transaction() as tx:
-            tx.add_reply(reply._replace(ts=tx.now))
+            tx.add_reply(reply)
             book(tx, settlement)
 
     @retried

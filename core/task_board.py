@@ -1,16 +1,15 @@
 """TaskBoard: the one door through which a task changes."""
 
 import random
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from core.bell import EVENTS, Ear, Watch
 from core.charges import Charges
+from core.claiming import Claim, Claiming, Roots
 from core.consequences import (
     Listener,
     below,
-    effective_dependencies,
     lost_topic,
     own_fix_topic,
     wake_topic,
@@ -22,24 +21,22 @@ from core.domain.events import Event
 from core.domain.feedback import Decision
 from core.domain.message import Message
 from core.domain.plan import NewTask
-from core.domain.reports import Closing, Holder, Work
+from core.domain.reports import Closing, Work
 from core.domain.rules import Rules
 from core.domain.steps import Step, place_of
 from core.domain.task import (
     CLOSE_OUT,
     COMPLETED,
     FIX,
-    MERGE,
     PLAN,
     WORK,
     AgentName,
     Kind,
-    Phase,
     Signal,
     Task,
     TaskId,
 )
-from core.errors import AmbiguousId, ClaimLost, IllegalTransition, OwnWork, TaskNotFound
+from core.errors import AmbiguousId, IllegalTransition, OwnWork, TaskNotFound
 from core.new_tasks import NewTasks
 from core.people import People
 from core.process import this_process
@@ -47,34 +44,16 @@ from core.recorder import Recorder
 from core.recovery import Recovery, let_go
 from core.replies import Replies
 from core.retrying import retried
-from core.store.protocol import Store, Transaction, Wanted
+from core.store.protocol import Store
 
-_CLAIMED_BY = {Role.PLANNER: PLAN, Role.EXECUTOR: WORK}
+__all__ = ["Claim", "Roots", "TaskBoard"]
+
 REMEMBERED_REQUESTS = 1000
 _WAITS_FOR = {
     Role.PLANNER: (PLAN, CLOSE_OUT),
     Role.EXECUTOR: (WORK, FIX),
     Role.ADVISOR: (),
 }
-Roots = frozenset[TaskId] | None
-"""Only work of these roots; None for all."""
-
-
-class Claim(NamedTuple):
-    """A task in somebody's hands: every write under it names its fence."""
-
-    task: Task
-    phase: Phase
-    fence: int
-
-    @property
-    def task_id(self) -> TaskId:
-        return self.task.id
-
-
-def _new_work(agent: Agent, roots: Roots) -> list[Wanted]:
-    phases = [phase for role, phase in _CLAIMED_BY.items() if role in agent.roles]
-    return [Wanted(phase=phase, roots=roots) for phase in phases]
 
 
 class TaskBoard:
@@ -96,7 +75,7 @@ class TaskBoard:
         self._recovery = Recovery(self._recorder)
         self.replies = Replies(store)
         self.charges = Charges(store, self._rules.budget)
-        self._process = process or str(this_process())
+        self.claiming = Claiming(self._recorder, process or str(this_process()))
         self._chance = chance or random.Random()
         self._words: dict[TaskId, str] = {}
 
@@ -241,109 +220,23 @@ class TaskBoard:
 
     async def claim_next(self, agent: Agent, *, roots: Roots = None) -> Claim | None:
         """Take the next piece of work this agent may do, if any is ready."""
-        return await self._claim(agent.name, _new_work(agent, roots))
+        return await self.claiming.claim_next(agent, roots)
 
     async def claim_critique(self, agent: Agent, *, roots: Roots = None) -> Claim | None:
         """Take a critique to fix: one's own, or one that waited too long for its executor."""
-        return await self._claim(agent.name, [self._fix(agent, roots)])
+        return await self.claiming.claim_critique(agent, roots)
 
     async def claim_close_out(self, agent: Agent, *, roots: Roots = None) -> Claim | None:
         """Take a request or milestone whose children are all settled."""
-        return await self._claim(agent.name, [Wanted(phase=CLOSE_OUT, roots=roots)])
+        return await self.claiming.claim_close_out(agent, roots)
 
     async def claim_merge(self, agent: Agent) -> Claim | None:
         """Take accepted code to merge; from here a cancel waits for the merge."""
-        return await self._claim(agent.name, [Wanted(phase=MERGE)])
+        return await self.claiming.claim_merge(agent)
 
-    @retried
-    async def called(self, agents: Sequence[Agent]) -> set[AgentName]:
-        """Who of these may find a critique to fix: all, where one waited too long for its own."""
-        async with self._store.read() as reader:
-            fixes = await reader.to_be_fixed()
-        names = {agent.name for agent in agents if Role.EXECUTOR in agent.roles}
-        if any(one.waited_idle_seconds >= self._rules.limits.critique_own_seconds for one in fixes):
-            return names
-        return names & {one.executor for one in fixes}
-
-    @retried
-    async def claim_for(
-        self, agents: Sequence[Agent], called: Container[AgentName], *, roots: Roots = None
-    ) -> list[Claim]:
-        """One look for several who are idle, what is nearly done first: fixes, answers, new work.
-
-        Only who is called may have a critique to fix; for the others one look that finds nothing
-        stands for all.
-        """
-        async with self._store.transaction() as tx:
-            claims = []
-            for agent in agents:
-                own = agent.name in called
-                claim = await self._first(tx, agent.name, self._wishes(agent, roots, own=own))
-                if claim is not None:
-                    claims.append(claim)
-                elif not own:
-                    break
-            return claims
-
-    def _wishes(self, agent: Agent, roots: Roots, *, own: bool) -> list[Wanted]:
-        wishes = _new_work(agent, roots)
-        if Role.PLANNER in agent.roles:
-            wishes.insert(0, Wanted(phase=CLOSE_OUT, roots=roots))
-        if own and Role.EXECUTOR in agent.roles:
-            wishes.insert(0, self._fix(agent, roots))
-        return wishes
-
-    def _fix(self, agent: Agent, roots: Roots) -> Wanted:
-        return Wanted(
-            phase=FIX,
-            roots=roots,
-            own=agent.name,
-            waited_seconds=self._rules.limits.critique_own_seconds,
-        )
-
-    @retried
-    async def _claim(self, agent: AgentName, wishes: Sequence[Wanted]) -> Claim | None:
-        async with self._store.transaction() as tx:
-            return await self._first(tx, agent, wishes)
-
-    async def _first(
-        self, tx: Transaction, agent: AgentName, wishes: Sequence[Wanted]
-    ) -> Claim | None:
-        """The first of these wishes that can be had."""
-        for wanted in wishes:
-            before = await tx.next_claimable(wanted)
-            if before is not None:
-                return await self._taken(tx, before, agent, wanted.phase)
-        return None
-
-    async def _taken(self, tx: Transaction, before: Task, agent: AgentName, phase: Phase) -> Claim:
-        keep, now = self._recorder.consequences(tx), tx.now
-        inputs = None
-        if phase is WORK and (before.depends_on or before.parent):
-            inputs = {
-                one.id: one.result_hash or "" for one in await effective_dependencies(tx, before)
-            }
-        holder = Holder(process=self._process, agent=agent)
-        after = lifecycle.claim(before, holder, now, self._rules, inputs)
-        after = await keep.keep(lifecycle.CLAIM_STEP[phase], before, after)
-        await keep.follow()
-        return Claim(after, phase, after.fence)
-
-    @retried
     async def heartbeat(self, claims: Iterable[Claim]) -> list[Claim]:
         """Renew the leases of these claims; returns those that are lost."""
-        async with self._store.transaction() as tx:
-            now = tx.now
-            lost = []
-            # In one order for all processes, so that none waits for another one's next.
-            for claim in sorted(claims, key=lambda one: (one.task.root, one.task_id)):
-                try:
-                    task = await tx.task(claim.task_id)
-                    renewed = lifecycle.renew(task, claim.fence, now, self._rules)
-                    tx.put_task(renewed, ("lease_until", "version"))
-                except ClaimLost:
-                    lost.append(claim)
-            return lost
+        return await self.claiming.heartbeat(claims)
 
     # Reporting
 

@@ -89,7 +89,7 @@ def test_only_the_boards_rooms_write_tasks() -> None:
         if path.parent.name != "store"
     }
 
-    assert writers == {"core/consequences.py", "core/recovery.py", "core/task_board.py"}
+    assert writers == {"core/claiming.py", "core/consequences.py", "core/recovery.py"}
 
 
 def test_no_room_waits_by_sleeping_in_a_loop() -> None:
@@ -104,7 +104,6 @@ def test_no_room_waits_by_sleeping_in_a_loop() -> None:
     }
 
     assert sleepers == {
-        "core/agents/stops.py",
         "core/cli/live.py",
         "core/clock.py",
         "core/llm/gate.py",

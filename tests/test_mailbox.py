@@ -10,12 +10,12 @@ import pytest
 
 from core.domain.agent import Agent, Role
 from core.domain.message import MailStatus, Message, MessageKind, read_message
-from core.domain.task import AgentName
+from core.domain.task import AgentName, Task
 from core.errors import MailLost, MailNotFound
 from core.mailbox import Mailbox
 from core.store.sqlite import SqliteStore
 from tests.support import children
-from tests.support.board import ADA, BOB, EVE, agent, open_house, some
+from tests.support.board import ADA, BOB, EVE, House, agent, open_house, some
 from tests.support.samples import a_note
 from tests.support.together import together
 
@@ -350,3 +350,39 @@ async def test_names_that_begin_alike_are_different_people(tmp_path: Path) -> No
 
         assert (await house.mail(EVE)).body == "hello"
         assert await house.mailbox.receive(EVE) is None
+
+
+async def submitted(house: House) -> Task:
+    """A task that waits for advice on what ada did."""
+    await house.add()
+    return await house.submit()
+
+
+async def test_one_look_gives_each_of_several_the_next_mail_and_the_task_it_is_about(
+    tmp_path: Path,
+) -> None:
+    async with open_house(tmp_path) as house:
+        tasks = [await submitted(house) for _ in range(2)]
+        ann = agent("ann", Role.ADVISOR)
+
+        letters = await house.mailbox.receive_for([EVE, ZOE, ann], {ann.name})
+
+        assert [letter.mail.agent for letter in letters] == ["eve", "zoe"]
+        assert [some(letter.task).id for letter in letters] == [task.id for task in tasks]
+        assert [some(letter.task).result for letter in letters] == ["done", "done"]
+
+
+async def test_who_has_mail_of_their_own_is_called(tmp_path: Path) -> None:
+    async with open_house(tmp_path) as house:
+        assert await house.mailbox.called([EVE, ZOE]) == set()
+        await house.mailbox.send(to(ZOE))
+        assert await house.mailbox.called([EVE, ZOE]) == {"zoe"}
+
+
+async def test_all_are_called_where_some_may_not_take_a_mail(tmp_path: Path) -> None:
+    async with open_house(tmp_path) as house:
+        await submitted(house)
+        ada_advises = agent(ADA.name, Role.ADVISOR)
+
+        assert await house.mailbox.called([ada_advises, ZOE]) == {"ada", "zoe"}
+        assert await house.mailbox.called([EVE, ZOE]) == set()

@@ -86,7 +86,10 @@ class Desk:
         """Other processes, and those before this one, rang no bell here."""
         # Not all processes at the same time.
         self._look_again = anyio.current_time() + POLL_SECONDS * random.uniform(0.4, 1)
-        self._called |= dict.fromkeys(await self._source.called(self.agents))
+        # A few are looked for one by one in one go; of many only those who may find something.
+        few = len(self.agents) <= MOST_AT_ONCE
+        names = self.idle if few else await self._source.called(self.agents)
+        self._called |= dict.fromkeys(names)
         self._more = True
 
     def _chosen(self) -> list[Agent]:

@@ -43,10 +43,10 @@ class Claims:
         return self._board.when_work_comes(agents, tell)
 
     async def called(self, agents: Sequence[Agent]) -> Iterable[AgentName]:
-        return await self._board.called(agents)
+        return await self._board.claiming.called(agents)
 
     async def find(self, agents: Sequence[Agent], called: Container[AgentName]) -> list[Job]:
-        claims = await self._board.claim_for(agents, called, roots=self._roots)
+        claims = await self._board.claiming.claim_for(agents, called, roots=self._roots)
         return [self._job(claim) for claim in claims]
 
     def _job(self, claim: Claim) -> Job:

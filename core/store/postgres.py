@@ -91,14 +91,17 @@ class PostgresStore:
         if not step.writes.any:
             return
         wakes = self._wakes.due(step.topics) if self.address.notify else []
-        number = await step.writes.send_all(step.session, step.known, wakes)
+        last = [*step.writes.take_all(step.known), *wakes]
+        if step.number is None:
+            *_, answer = await step.session.ask(*last, Statement(queries.STEP_NUMBER))
+            step.number, last = str(answer.rows[0][0]), []
         try:
-            await step.session.end("COMMIT")
+            await step.session.commit(*last)
         except psycopg.OperationalError as error:
             if not is_lost(error):
                 raise
             await step.session.line.close()
-            if not await self._was_kept(number, step.writes.witness(number)):
+            if not await self._was_kept(step.number, step.writes.witness(step.number)):
                 why = "the connection ended before it was kept"
                 raise StoreInterrupted(self.address.shown, why) from error
 

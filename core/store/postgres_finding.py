@@ -31,14 +31,14 @@ async def next_claimable(tx: "PostgresTransaction", wanted: Wanted) -> Task | No
             found = await _look(tx, wanted, queries.BUT if busy else "", busy)
             if found is None:
                 break
-            key, free, *row = found
+            key, free, _, *row = found
             if free:
                 return await _taken(tx, key, row)
             busy.append(key)
         if not busy or not may_wait:
             return None
         if (found := await _wait_and_look(tx, wanted, busy[0])) is not None:
-            return await _taken(tx, busy[0], found[2:])
+            return await _taken(tx, busy[0], found[3:])
         await tx.start_again()
     return None
 
@@ -51,6 +51,7 @@ async def _look(
         return None
     # A row is locked now, and the step is numbered: who waits from here on may wait for ever.
     tx.families.may_wait = False
+    tx.number = str(found.rows[0][2])
     return found.rows[0]
 
 
@@ -90,10 +91,13 @@ def _claim(tx: "PostgresTransaction", wanted: Wanted, which: str, keys: list[int
 async def next_message(tx: "PostgresTransaction", asked: Asked) -> Sequence[Any] | None:
     agent, roles, roots = asked
     values: list[Any] = [agent, sorted(role.value for role in roles), f"|{agent}|"]
-    if roots is None:
-        statement = Statement(queries.RECEIVE_ANY, values)
-    else:
-        text = f"{queries.RECEIVE}AND root = ANY(%s::text[]) {queries.RECEIVE_ORDER}"
-        statement = Statement(text, [*values, sorted(roots)])
-    (found,) = await tx.session.ask(statement)
-    return found.rows[0] if found.rows else None
+    if roots is not None:
+        values.append(sorted(roots))
+    text = queries.RECEIVE_ANY if roots is None else queries.RECEIVE_OF
+    (found,) = await tx.session.ask(Statement(text, values))
+    if not found.rows:
+        return None
+    number, *row = found.rows[0]
+    tx.families.may_wait = False
+    tx.number = str(number)
+    return row

@@ -94,25 +94,29 @@ LAST_EVENT = f"SELECT coalesce(max(seq), 0) FROM events WHERE seq < {_SETTLED_BE
 
 # Finding work
 
+_STEP = "pg_current_xact_id()::text"
 _CLAIM = f"""\
 WITH found AS MATERIALIZED (
     SELECT {_TASK_COLUMNS} FROM tasks
     WHERE claimable = %s AND {_TASKS_NOT_PAUSED} AND {_IN_ORDER} {{and_also}}
     ORDER BY hint, root_created, rank, number LIMIT 1 FOR UPDATE SKIP LOCKED
 )
-SELECT {_KEY}, pg_try_advisory_xact_lock({_KEY}), found.* FROM found"""
+SELECT {_KEY}, pg_try_advisory_xact_lock({_KEY}), {_STEP}, found.* FROM found"""
 CLAIM_ANY = _CLAIM.format(and_also="")
 _OWN = "AND (executor = %s OR waited_idle_seconds >= %s)"
 CLAIM_FIX = _CLAIM.format(and_also=_OWN)
 PAUSED = "SELECT 1 FROM tasks WHERE id = %s AND status = 'blocked' AND reason = 'budget'"
-RECEIVE = (
-    f"SELECT {_MAIL_COLUMNS} FROM mail WHERE status = 'queued' "
-    "AND (to_agent = %s OR to_role = ANY(%s::text[])) "
-    f"AND (not_for IS NULL OR strpos(not_for, %s) = 0) AND (root IS NULL OR {_MAIL_NOT_PAUSED}) "
-    f"AND {_IN_ORDER} "
+_RECEIVE = f"""\
+WITH found AS MATERIALIZED (
+    SELECT {_MAIL_COLUMNS} FROM mail
+    WHERE status = 'queued' AND (to_agent = %s OR to_role = ANY(%s::text[]))
+    AND (not_for IS NULL OR strpos(not_for, %s) = 0)
+    AND (root IS NULL OR {_MAIL_NOT_PAUSED}) AND {_IN_ORDER} {{and_also}}
+    ORDER BY number LIMIT 1 FOR UPDATE SKIP LOCKED
 )
-RECEIVE_ORDER = "ORDER BY number LIMIT 1 FOR UPDATE SKIP LOCKED"
-RECEIVE_ANY = RECEIVE + RECEIVE_ORDER
+SELECT {_STEP}, found.* FROM found"""
+RECEIVE_ANY = _RECEIVE.format(and_also="")
+RECEIVE_OF = _RECEIVE.format(and_also="AND root = ANY(%s::text[])")
 ONLY, BUT = "TRUE AND", "NOT"
 """These families, or any but these."""
 
@@ -127,7 +131,9 @@ def claim(*, own: bool, within: bool, keys: str = "") -> str:
 
 # Writing
 
-STEP_NUMBER = "SELECT pg_current_xact_id()::text"
+STEP_NUMBER = f"SELECT {_STEP}"
+_OR_BREAK_OFF = "WITH changed AS ({update} RETURNING 1) SELECT 1 / count(*) FROM changed"
+"""An update that finds no row of its version divides by zero; the commit after it never comes."""
 OUTCOME = "SELECT pg_xact_status(%s::xid8)"
 TOLD = (
     "SELECT 1 FROM events, swarm_store WHERE seq = (%s::bigint + shift) << "
@@ -143,9 +149,9 @@ NEW_DEPENDENCY = "INSERT INTO dependencies (depends_on, task) VALUES (%s, %s)"
 NEW_MAIL = (
     f"INSERT INTO mail ({_MAIL_COLUMNS}) VALUES ({', '.join(['%s'] * len(rows.MAIL_COLUMNS))})"
 )
-MAIL_STATE = (
-    f"UPDATE mail SET {', '.join(f'{name} = %s' for name in rows.MAIL_STATE)} "
-    f"WHERE number = %s AND fence = %s AND {_IN_ORDER}"
+_MAIL_CHANGES = ", ".join(f"{name} = %s" for name in rows.MAIL_STATE)
+MAIL_STATE = _OR_BREAK_OFF.format(
+    update=f"UPDATE mail SET {_MAIL_CHANGES} WHERE number = %s AND fence = %s AND {_IN_ORDER}"
 )
 NEW_CRITIQUE = (
     "INSERT INTO critiques (task, round, late, mail, critique) VALUES (%s, %s, %s, %s, %s)"
@@ -168,7 +174,8 @@ def new_task(names: tuple[str, ...]) -> str:
 
 def task_change(names: tuple[str, ...]) -> str:
     changes = ", ".join(f"{name} = %s" for name in names)
-    return f"UPDATE tasks SET {changes} WHERE id = %s AND version = %s AND {_IN_ORDER}"
+    where = f"id = %s AND version = %s AND {_IN_ORDER}"
+    return _OR_BREAK_OFF.format(update=f"UPDATE tasks SET {changes} WHERE {where}")
 
 
 def new_events(count: int) -> str:

@@ -42,7 +42,7 @@ async def check_schema(session: Session, shown: str) -> None:
     if found < known:
         raise StoreTooOld(shown, found, known)
     await session.ask(Statement(AHEAD))
-    await session.end("COMMIT")
+    await session.commit()
 
 
 async def bring_up_to_date(session: Session, shown: str) -> tuple[int, int]:
@@ -56,5 +56,5 @@ async def bring_up_to_date(session: Session, shown: str) -> tuple[int, int]:
             await session.ask(Statement(script.replace("%", "%%")))
     if before < known:
         await session.ask(Statement("UPDATE swarm_store SET schema = %s", (known,)))
-    await session.end("COMMIT")
+    await session.commit()
     return before, known

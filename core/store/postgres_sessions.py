@@ -54,11 +54,16 @@ class Session:
             answers = await self.line.ask((*self._begin, *statements))
         return answers[len(self._begin) :]
 
-    async def end(self, how: str = "ROLLBACK") -> None:
-        """Leave the transaction, or the line where that is not possible any more."""
-        if self.begun and not self.line.connection.closed:
-            (answer,) = await self.line.ask([Statement(how)])
-            assert answer.tag == how, "a step that failed is not committed"
+    async def commit(self, *last: Statement) -> None:
+        """With these statements before, in one round trip."""
+        *_, answer = await self.ask(*last, Statement("COMMIT"))
+        assert answer.tag == "COMMIT", "a step that failed is not committed"
+        self.begun = False
+
+    async def end(self) -> None:
+        """Leave the transaction, undoing what is open in it."""
+        if self.begun and self.line.lives:
+            await self.line.ask([Statement("ROLLBACK")])
         self.begun = False
 
 

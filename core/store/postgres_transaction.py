@@ -38,6 +38,8 @@ class PostgresTransaction:
         self.families = Families(session, shown)
         self.writes = Writes(shown)
         self.topics: list[str] = []
+        self.number: str | None = None
+        """Of its transaction, by which its outcome can be asked for."""
         self._reading = reading
         self._tasks: dict[TaskId, Task] = {}
         self._messages: dict[int, Message] = {}
@@ -65,12 +67,21 @@ class PostgresTransaction:
         if self._reading:
             (found,) = await self.session.ask(one)
         else:
-            family, found = await self.session.ask(self.families.hold_family_of(task_id), one)
-            if family.rows and not await self.families.took(*family.rows[0]):
-                (found,) = await self.session.ask(one)
+            found = await self._held_task(task_id, one)
         if not found.rows:
             raise TaskNotFound(task_id)
         return self.know(found.rows[0])
+
+    async def _held_task(self, task_id: TaskId, one: Statement) -> Found:
+        """Read after its family is held; with the first family a step also gets its number."""
+        hold = self.families.hold_family_of(task_id)
+        more = [Statement(queries.STEP_NUMBER)] if self.number is None else []
+        family, found, *numbers = await self.session.ask(hold, one, *more)
+        for answer in numbers:
+            self.number = str(answer.rows[0][0])
+        if family.rows and not await self.families.took(*family.rows[0]):
+            (found,) = await self.session.ask(one)
+        return found
 
     def know(self, row: Sequence[Any]) -> Task:
         """A task of a family that is held, or of the picture that is looked at."""
@@ -239,14 +250,14 @@ class PostgresTransaction:
     # Writing
 
     def add_task(self, task: Task) -> None:
-        self.writes.add_task(task)
+        self.writes.note_new(task)
         self._tasks[task.id] = task
 
     def put_task(self, task: Task, changed: Iterable[str]) -> None:
         known = self._tasks.get(task.id)
         if known is not None and task.version != known.version + 1:
             raise StoreFailed(self.shown, f"task {task.id!r} was changed by another step")
-        self.writes.put_task(task, changed)
+        self.writes.note_change(task, changed)
         self._tasks[task.id] = task
 
     async def send(self, message: Message) -> Message:
@@ -277,9 +288,9 @@ class PostgresTransaction:
         used = reply.usage
         said = (reply.task, reply.root, reply.label, reply.agent, reply.model)
         cost = (used.input_tokens, used.output_tokens, used.cost_usd)
-        values = (*said, reply.key, reply.prompt, reply.text, *cost, reply.ts)
+        values = (*said, reply.key, reply.prompt, reply.text, *cost, self.now)
         self.writes.add(queries.NEW_REPLY, values)
-        found = (reply.task, reply.key, reply.agent, reply.ts)
+        found = (reply.task, reply.key, reply.agent, self.now)
         self.writes.replied = Statement(queries.REPLIED, found)
 
     def discard_reply(self, number: int) -> None:
@@ -316,7 +327,7 @@ class PostgresTransaction:
         """Send what was written so far, so that a list can show it."""
         if self.writes.pending:
             self.families.may_wait = False
-            await self.writes.send(self.session, self._tasks)
+            await self.session.ask(*self.writes.take(self._tasks))
 
     # Asking
 
@@ -328,6 +339,7 @@ class PostgresTransaction:
     async def start_again(self) -> None:
         """Let go of everything; nothing was written yet."""
         await self.session.end()
+        self.number = None
         self.families = Families(self.session, self.shown)
 
     async def _rows(self, text: str, values: Sequence[Any] = ()) -> list[Sequence[Any]]:

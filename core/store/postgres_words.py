@@ -28,6 +28,7 @@ _AGAIN = (
     errors.CannotConnectNow,
     errors.IdleInTransactionSessionTimeout,
     errors.TooManyConnections,
+    errors.DivisionByZero,  # a row that another step changed meanwhile
     errors.UniqueViolation,  # an id that another process gave at the same time
 )
 _REFUSED = (errors.ReadOnlySqlTransaction, errors.InsufficientPrivilege)

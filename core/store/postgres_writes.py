@@ -5,11 +5,9 @@ from typing import Any
 
 from core.domain.events import SCHEMA
 from core.domain.task import Task, TaskId
-from core.errors import StoreFailed, StoreInterrupted
+from core.errors import StoreFailed
 from core.store import postgres_queries as queries
 from core.store import rows
-from core.store.postgres_line import Answer
-from core.store.postgres_sessions import Session
 from core.store.postgres_words import Statement
 
 Told = tuple[float, str, TaskId | None, TaskId | None, str]
@@ -43,7 +41,7 @@ class Writes:
     def add(self, text: str, values: Sequence[Any]) -> None:
         self._statements.append(Statement(text, values))
 
-    def add_task(self, task: Task) -> None:
+    def note_new(self, task: Task) -> None:
         for dependency in dict.fromkeys(task.depends_on):
             self.add(queries.NEW_DEPENDENCY, (dependency, task.id))
         self._dirty[task.id] = (0, {})
@@ -55,25 +53,16 @@ class Writes:
             return Statement(queries.TOLD, (number, ts, kind, task, data))
         return self.replied
 
-    def put_task(self, task: Task, changed: Iterable[str]) -> None:
+    def note_change(self, task: Task, changed: Iterable[str]) -> None:
         _, names = self._dirty.setdefault(task.id, (task.version - 1, {}))
         names.update(dict.fromkeys(changed))
 
-    async def send(self, session: Session, tasks: Mapping[TaskId, Task]) -> None:
-        """Each statement has to change exactly one row, of the version it was built on."""
-        self._check(await session.ask(*self._take(tasks)))
+    def take_all(self, tasks: Mapping[TaskId, Task]) -> list[Statement]:
+        """What keeps all that is left, with the events."""
+        return [*self.take(tasks), *self._events()]
 
-    async def send_all(
-        self, session: Session, tasks: Mapping[TaskId, Task], wake: Sequence[Statement]
-    ) -> str:
-        """The rest, with the events; returns the number of the transaction."""
-        writes = self._take(tasks)
-        events = self._events()
-        answers = await session.ask(*writes, *events, *wake, Statement(queries.STEP_NUMBER))
-        self._check(answers[: len(writes)])
-        return str(answers[-1].rows[0][0])
-
-    def _take(self, tasks: Mapping[TaskId, Task]) -> list[Statement]:
+    def take(self, tasks: Mapping[TaskId, Task]) -> list[Statement]:
+        """What keeps the tasks and whatever was added since this was last asked."""
         writes = self._statements
         for task_id, (version, names) in self._dirty.items():
             after = tasks[task_id]
@@ -87,10 +76,6 @@ class Writes:
         self._statements, self._dirty = [], {}
         self.sent = self.sent or bool(writes)
         return writes
-
-    def _check(self, answers: Sequence[Answer]) -> None:
-        if any(one.changed != 1 for one in answers):
-            raise StoreInterrupted(self._shown, "a row was changed by another step")
 
     def _events(self) -> list[Statement]:
         found = []

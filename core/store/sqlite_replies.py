@@ -19,11 +19,11 @@ REPLIES = (
 )
 
 
-def row_of(reply: KeptReply) -> tuple[Any, ...]:
+def row_of(reply: KeptReply, now: float) -> tuple[Any, ...]:
     used = reply.usage
     said = (reply.task, reply.root, reply.label, reply.agent, reply.model)
     cost = (used.input_tokens, used.output_tokens, used.cost_usd)
-    return (*said, reply.key, reply.prompt, reply.text, *cost, reply.ts)
+    return (*said, reply.key, reply.prompt, reply.text, *cost, now)
 
 
 def reply_of(row: Sequence[Any]) -> KeptReply:

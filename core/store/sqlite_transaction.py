@@ -304,7 +304,7 @@ class SqliteTransaction:
         self._write(ANSWER, (*key, int(answer.partial), answer.ts, answer.text))
 
     def add_reply(self, reply: KeptReply) -> None:
-        self._write(sqlite_replies.NEW_REPLY, sqlite_replies.row_of(reply))
+        self._write(sqlite_replies.NEW_REPLY, sqlite_replies.row_of(reply, self.now))
 
     def discard_reply(self, number: int) -> None:
         self._write(sqlite_replies.DISCARD, (number,))

@@ -19,7 +19,7 @@ from core.domain.agent import Agent, Role
 from core.domain.critique import advice
 from core.domain.message import Message
 from core.domain.reports import Work
-from core.domain.task import COMPLETED, PENDING, AgentName, Complexity, Task
+from core.domain.task import CANCELLED, COMPLETED, PENDING, AgentName, Complexity, Task
 from core.orchestrator import Orchestrator
 from core.store.sqlite import SqliteStore
 from core.task_board import Claim, TaskBoard
@@ -124,8 +124,11 @@ async def test_who_was_idle_longest_is_next(tmp_path: Path) -> None:
     assert by == ["ada-0", "ada-1", "ada-2", "ada-0"]
 
 
-async def test_a_critique_left_from_before_goes_to_its_own_executor(tmp_path: Path) -> None:
-    crew = executors(3)
+@pytest.mark.parametrize("count", [3, MOST_AT_ONCE + 1], ids=["of few", "of many"])
+async def test_a_critique_left_from_before_goes_to_its_own_executor(
+    tmp_path: Path, count: int
+) -> None:
+    crew = executors(count)
     async with open_house(tmp_path) as house:
         task = await house.add()
         await house.submit(who=crew[2])
@@ -152,6 +155,34 @@ async def test_what_another_process_adds_is_found(
         ear = house.board.listen_for_events()
         while (await house.task(added)).status is not COMPLETED:
             await ear.wait(SECONDS)
+
+
+async def test_what_another_process_cancels_is_stopped_at_the_next_heartbeat(
+    tmp_path: Path,
+) -> None:
+    cancelled = anyio.Event()
+
+    async def never(claim: Claim) -> str:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            cancelled.set()
+        raise AssertionError
+
+    async with open_house(tmp_path) as house, crew_of(house, executors(1), never) as (crew, _):
+        task = await house.add(complexity=Complexity.SIMPLE)
+        while not len(crew.hands):
+            await anyio.wait_all_tasks_blocked()
+        other = await SqliteStore.open(tmp_path / "swarm.db", clock=house.clock)
+        await TaskBoard(other, AUTO).people.cancel(task.id)
+        await other.close()
+        assert not cancelled.is_set()
+
+        await house.clock.advance(AUTO.limits.heartbeat_seconds)
+        await cancelled.wait()
+
+        assert len(crew.hands) == 0
+        assert (await house.task(task)).status is CANCELLED
 
 
 async def test_what_is_found_while_all_stops_is_given_back(tmp_path: Path) -> None:

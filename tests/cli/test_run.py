@@ -155,7 +155,7 @@ def test_milestones_are_planned_before_the_plan_is_shown(with_model: WithModel) 
         "└─ 4. The garden (simple, 1 call, after 1)",
     ]
     # Three pieces of work with one critique, the summary of the house, and the answer.
-    assert tree[5] == "estimate: 6–7 calls"
+    assert tree[5] == "estimate: 6–7 calls, about 60–70 tokens"
     assert brain.roles() == ["plan", "plan"]
     assert swarm("work").stdout == "The whole answer.\n"
     assert brain.roles().count("plan") == 2

@@ -7,13 +7,15 @@ from pathlib import Path
 from random import Random
 
 import anyio
+import pytest
 
 from core.domain.agent import Agent, Role
 from core.domain.critique import advice
+from core.domain.message import MailStatus
 from core.domain.plan import NewTask
 from core.domain.reports import Work
 from core.domain.task import Complexity, Kind, Phase, TaskId, TaskStatus
-from core.errors import BadPlan, ClaimLost, IllegalTransition, MailLost
+from core.errors import BadPlan, ClaimLost, IllegalTransition, MailLost, StoreInterrupted
 from core.invariants import check
 from core.mailbox import Mailbox
 from core.store.postgres import PostgresStore
@@ -21,7 +23,7 @@ from core.store.protocol import Store, Wanted
 from core.task_board import TaskBoard
 from tests.support.board import AUTO, agent, some
 from tests.support.postgres_boards import behind, board_for
-from tests.support.samples import a_child, a_task, put, put_on
+from tests.support.samples import a_child, a_note, a_task, evolved, put, put_on
 from tests.support.together import together
 
 PROCESSES, TURNS = 4, 60
@@ -71,7 +73,9 @@ class Mixer:
     async def work_for_several(self) -> None:
         """As a desk does it: one transaction for all who are idle."""
         several = [agent(f"{self.worker.name}-{n}", Role.EXECUTOR) for n in range(5)]
-        for claim in await self.board.claim_for(several, {one.name for one in several[:2]}):
+        for claim in await self.board.claiming.claim_for(
+            several, {one.name for one in several[:2]}
+        ):
             await self.board.submit(claim, Work(result=self.chance.choice("abc")))
 
     async def advise_on_several(self) -> None:
@@ -139,6 +143,24 @@ async def test_a_claim_passes_over_what_another_transaction_locks(tmp_path: Path
 
         assert found.id == "second"
         assert time.monotonic() - began < 5
+    await store.close()
+
+
+async def test_of_two_steps_on_one_mail_the_later_one_is_broken_off(tmp_path: Path) -> None:
+    store = await PostgresStore.open(board_for(tmp_path))
+    async with store.transaction() as tx:
+        sent = await tx.send(a_note())
+
+    with pytest.raises(StoreInterrupted):  # noqa: PT012
+        async with store.transaction() as late:
+            mail = await late.message(sent.number)
+            async with store.transaction() as early:
+                taken = evolved(await early.message(sent.number), tries=1, fence=1)
+                early.put_message(taken)
+            late.put_message(evolved(mail, status=MailStatus.WITHDRAWN, fence=1))
+
+    async with store.read() as reader:
+        assert await reader.message(sent.number) == taken
     await store.close()
 
 
