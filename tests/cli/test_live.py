@@ -50,7 +50,8 @@ def test_a_person_sees_the_tree_move_to_its_answer(with_model: WithModel, column
     code = terminal.end()
 
     assert code == 0
-    request, listed, measured, bar = working.splitlines()[:4]
+    chosen, request, listed, measured, bar = working.splitlines()[:5]
+    assert chosen == "model: model-a"
     assert request.startswith("Compare caches ")
     assert "1 of 2 done" in request
     assert listed.startswith("├─ List the caches ")
