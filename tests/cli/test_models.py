@@ -8,6 +8,7 @@ import pytest
 
 from core.local_models import catalogue
 from core.local_models.catalogue import QWEN
+from core.local_models.shelf import Loaded, Shelf
 from tests.support.here import Here
 from tests.support.model_sources import WHOLE, Sources, sources, tiny, wheel
 
@@ -115,3 +116,16 @@ def test_with_a_model_of_this_machine_the_crew_is_the_one_for_small_models(swarm
     assert shown["file"].endswith("config/agents-small.yaml")
     assert {one["manner"] for one in shown["agents"]} == {"small"}
     assert own["agents"] == shown["agents"]
+
+
+def test_the_list_shows_what_loading_took_here(
+    swarm: Here, served: Sources, tmp_path: Path
+) -> None:
+    swarm.env |= served.pip(tmp_path)
+    swarm("models", "pull", "tiny")
+    Shelf(tmp_path / "models").mark_loaded(tiny(), Loaded(1.53, 2_100_000_000))
+
+    done = swarm("models")
+
+    (line,) = [one for one in done.out.splitlines() if one.startswith("tiny ")]
+    assert line.split()[3:] == ["2.1", "GB", "1.5", "s", "Apache-2.0", "yes"]
