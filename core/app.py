@@ -66,15 +66,17 @@ class Swarm:
         settings: Settings,
         store: Store,
         env: Mapping[str, str],
-        run: RecordedRun | None = None,
+        llm: LLM | None = None,
     ) -> None:
         self.project = project
         self.settings = settings
-        small = meant(settings.server.environment(env)) is not None
+        run = recorded_run(llm.head) if isinstance(llm, Replay) else None
+        served = llm is not None
+        small = not served and meant(settings.server.environment(env)) is not None
         ours = partial(load_crew, project, advice=settings.review.advice, small=small)
         self.members = run.members if run else ours()
         self._env = with_crews_wish(env, [member.model for member in self.members])
-        self.embedded = meant(settings.server.environment(self._env))
+        self.embedded = None if served else meant(settings.server.environment(self._env))
         """The model of this machine the crew uses, if it uses one."""
         self.rules = _rules(settings, self.members)
         self.board = TaskBoard(store, self.rules)
@@ -87,7 +89,7 @@ class Swarm:
         self._estimates = Estimates()
         self.speech = Speech()
         """What the agents of this process are writing."""
-        self._llm: LLM | None = None
+        self._llm = llm
         self._recording: Recording | None = None
         self._servers: Servers | None = None
 
@@ -110,13 +112,11 @@ class Swarm:
         """
         project = find_project(Path(path))
         variables = _with_env_file(project, os.environ if env is None else env)
-        run = recorded_run(llm.head) if isinstance(llm, Replay) else None
-        settings = run.settings if run else load_settings(project, variables, options)
+        settings = _settings_of(llm) or load_settings(project, variables, options)
         url = store_named(variables) or f"sqlite:{made_store_file(project)}"
         board = await open_store(url, clock=clock, synchronous=settings.store.synchronous)
         try:
-            swarm = cls(project, settings, board, variables, run)
-            swarm._llm = llm
+            swarm = cls(project, settings, board, variables, llm)
             try:
                 yield swarm
             finally:
@@ -353,6 +353,11 @@ def _rules(settings: Settings, members: Sequence[Member]) -> Rules:
         return settings.rules
     review = settings.review.model_copy(update={"advice": False})
     return settings.rules.model_copy(update={"review": review})
+
+
+def _settings_of(llm: LLM | None) -> Settings | None:
+    """Those of the run that is played again, if this replays one."""
+    return recorded_run(llm.head).settings if isinstance(llm, Replay) else None
 
 
 def _bodies(skills: Mapping[str, Skill]) -> dict[str, str]:
