@@ -19,7 +19,7 @@ import anyio
 
 from core import Swarm
 from core.clock import SystemClock
-from core.crew import load_crew
+from core.crew import FILE, SMALL_FILE, load_crew
 from core.domain.limits import Limits
 from core.domain.soundness import same, sentences
 from core.domain.task import Kind, Task
@@ -27,6 +27,7 @@ from core.llm.client import LLM, Call, Reply
 from core.llm.embedded import load
 from core.llm.small_replies import likeness
 from core.local_models.choice import chosen
+from core.shipped import shipped
 
 REQUESTS = (
     "Write a checklist for opening a small web shop: legal pages, payment, delivery, first day",
@@ -75,6 +76,7 @@ async def one_run(llm: LLM, model: str, request: str) -> dict[str, Any]:
     began, busy = time.monotonic(), os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / ".swarm").mkdir()
+        (Path(folder) / ".swarm" / FILE).write_text((shipped("config") / SMALL_FILE).read_text())
         env = {**os.environ, "SWARM_MODEL": model}
         async with Swarm.open(folder, llm=llm, env=env) as swarm:
             outcome = await swarm.run(request)

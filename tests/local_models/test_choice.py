@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from core import Swarm
+from core.crew import MannerName
 from core.errors import BadConfig, NotOnThisMachine
+from core.llm.scripted import ScriptedLLM
 from core.local_models.catalogue import QWEN, SMOLLM, Listed
 from core.local_models.choice import chosen, described, meant, with_crews_wish
 from core.local_models.shelf import Shelf
@@ -89,3 +92,13 @@ def test_a_crew_may_name_a_model_of_this_machine_for_all_its_agents(tmp_path: Pa
 def test_a_crew_can_neither_mix_models_nor_choose_a_file(models: list[str], words: str) -> None:
     with pytest.raises(BadConfig, match=words):
         with_crews_wish(KEY, models)
+
+
+async def test_a_model_that_is_handed_in_is_asked_in_full_whatever_is_here(
+    tmp_path: Path,
+) -> None:
+    env = put_here(tmp_path / "models", QWEN)
+
+    async with Swarm.open(tmp_path, llm=ScriptedLLM([]), env=env) as swarm:
+        assert swarm.embedded is None
+        assert {member.manner for member in swarm.members} == {MannerName.FULL}
