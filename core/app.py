@@ -27,13 +27,13 @@ from core.domain.plan import NewTask
 from core.domain.rules import Rules
 from core.domain.task import Kind, Task, TaskId
 from core.env_file import read_env_file
-from core.errors import BadConfig, EmptyRequest, PriceUnknown, StoreUnreachable
+from core.errors import EmptyRequest, PriceUnknown, StoreUnreachable
 from core.llm.client import LLM, Server
 from core.llm.estimates import Estimates
 from core.llm.fallbacks import Fallbacks
 from core.llm.manner import FULL
 from core.llm.prices import Prices
-from core.llm.recording import Recorded, Recording, secrets_in
+from core.llm.recording import Recorded, Recording, new_recording
 from core.llm.replaying import Replay
 from core.llm.small_manner import SMALL
 from core.local_models.choice import meant, with_crews_wish
@@ -228,12 +228,7 @@ class Swarm:
         models = {member.name: self._server_of(member).model for member in self.members}
         members = without_servers(self.members, models)
         run = RecordedRun(text, tuple(tags), budget, self.settings, members, self._skills)
-        try:
-            file = path.open("x", encoding="utf-8")
-        except OSError as error:
-            why = (error.strerror or str(error)).lower()
-            raise BadConfig(f"{path}: can't be written ({why}); name a new file") from error
-        self._recording = Recording(file, secrets_in(self._env))
+        self._recording = new_recording(path, self._env)
         self._recording.head(run.head())
 
     # Looking

@@ -3,9 +3,10 @@
 import json
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, TextIO
 
-from core.errors import ModelError
+from core.errors import BadConfig, ModelError
 from core.llm.client import LLM, Call, Reply
 
 VERSION = 1
@@ -67,6 +68,15 @@ class Recording:
         if isinstance(value, list | tuple):
             return [self._clean(inner) for inner in value]
         return value
+
+
+def new_recording(path: Path, env: Mapping[str, str]) -> Recording:
+    """In a new file, without what this environment says in secret."""
+    try:
+        return Recording(path.open("x", encoding="utf-8"), secrets_in(env))
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise BadConfig(f"{path}: can't be written ({why}); name a new file") from error
 
 
 class Recorded:
