@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from core import Swarm
 from core.domain.task import COMPLETED, Task, TaskId, TaskStatus
-from core.errors import ModelOutage, ModelRefused
+from core.errors import ModelFailed, ModelOutage, ModelRefused
 from core.llm.client import Call, Reply
 from core.orchestrator import Orchestrator
 from tests.support.brain import Brain, planned, role_of
@@ -214,3 +214,19 @@ async def test_a_paid_reply_is_not_paid_for_again_after_a_stop(tmp_path: Path) -
 
         assert (await swarm.outcome(request.id)).exit_code() == 0
         assert brain.roles() == ["plan", "work", "work", "close_out"]
+
+
+async def test_a_review_whose_letter_died_waits_for_a_person_when_the_crew_ends(
+    tmp_path: Path,
+) -> None:
+    failure = ModelFailed("http://server", "broken")
+    model = Failing(
+        Brain(plan=[planned("Report", "normal")]),
+        lambda role: failure if role == "advice" else None,
+    )
+    async with Swarm.open(tmp_path, llm=model, env={}) as swarm:
+        with anyio.fail_after(10):
+            outcome = await swarm.run("Report it")
+
+        assert outcome.exit_code() == 5
+        assert [one.title for one in outcome.needs_you] == ["Report"]
