@@ -192,7 +192,9 @@ class Swarm:
         """Every model server the crew needs, checked once."""
         if self._llm is not None or self._servers is not None:
             return
-        named = read_env_file(self.project).named(self._env) + named_in_config(self.project)
+        named = named_in_config(self.project)
+        if self.embedded is None:
+            named += read_env_file(self.project).named(self._env)
         demand(self.project, named)
         # Only who calls a model pays for loading its client: half a second.
         from core.servers import Servers
@@ -218,6 +220,8 @@ class Swarm:
             return
         for member in self.members:
             _, model, server = self._server_of(member)
+            if not server:
+                continue
             for name in (model, *member.fallback_models):
                 if not self._prices.knows(server, name):
                     raise PriceUnknown(server, name)

@@ -7,9 +7,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from core import Swarm
+from core.domain.budget import Budget
 from core.domain.task import COMPLETED, Task, TaskId, TaskStatus
 from core.errors import ModelFailed, ModelOutage, ModelRefused
 from core.llm.client import Call, Reply
+from core.llm.scripted import ScriptedLLM
 from core.orchestrator import Orchestrator
 from tests.support.brain import Brain, planned, role_of
 from tests.support.clock import VirtualClock
@@ -230,3 +232,17 @@ async def test_a_review_whose_letter_died_waits_for_a_person_when_the_crew_ends(
 
         assert outcome.exit_code() == 5
         assert [one.title for one in outcome.needs_you] == ["Report"]
+
+
+async def test_a_budget_holds_for_a_model_in_this_process_too(tmp_path: Path) -> None:
+    brain = Brain(plan=[planned(f"part {number}") for number in range(20)])
+    model = ScriptedLLM(brain.reply)
+    options = {"limits.max_output_tokens": 200}
+    async with Swarm.open(tmp_path, llm=model, env={}, options=options) as swarm:
+        with anyio.fail_after(20):
+            outcome = await swarm.run("Do it", budget=Budget(tokens=8000, usd=1))
+
+        spent = await swarm.board.replies.spent(outcome.request)
+        assert outcome.exit_code() == 6
+        assert 2000 < spent.input_tokens + spent.output_tokens <= 8000
+        assert spent.unknown == 0

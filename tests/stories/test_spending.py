@@ -191,7 +191,7 @@ async def test_a_spent_day_rests_the_crew_and_changes_no_status(tmp_path: Path) 
 
             group.start_soon(work)
             await told.wait()
-            crews[0].stop(0)
+            crews[0].stop()
 
         assert "today's budget of 2,000 tokens is spent" in said[0]
         family = await swarm.board.family(request.id)
@@ -215,6 +215,7 @@ async def test_a_day_that_is_spent_goes_on_at_midnight(tmp_path: Path) -> None:
         request = await swarm.add("Do it")
         said: list[str] = []
         told = anyio.Event()
+        crews: list[Orchestrator] = []
 
         def tell(text: str) -> None:
             said.append(text)
@@ -223,17 +224,20 @@ async def test_a_day_that_is_spent_goes_on_at_midnight(tmp_path: Path) -> None:
         async with anyio.create_task_group() as group:
 
             async def work() -> None:
-                await swarm.work(notice=tell)
-                group.cancel_scope.cancel()
+                await swarm.work(notice=tell, started=crews.append)
 
             group.start_soon(work)
             await told.wait()
             before = len([1 for task in await swarm.board.family(request.id) if task.result])
-            for _ in range(40):
+            for _ in range(5):
+                await clock.advance(5 * 3600)
+            for _ in range(500):
                 await anyio.sleep(0.02)
-                await clock.advance(3600)
+                family = await swarm.board.family(request.id)
+                if len([1 for task in family if task.result]) > before:
+                    break
+            crews[0].stop()
 
-        family = await swarm.board.family(request.id)
         assert len([1 for task in family if task.result]) > before
 
 
