@@ -209,7 +209,7 @@ async def test_a_spent_day_rests_the_crew_and_changes_no_status(tmp_path: Path) 
 
 async def test_a_day_that_is_spent_goes_on_at_midnight(tmp_path: Path) -> None:
     options = {"budget.day_tokens": 2000, "limits.heartbeat_seconds": 30_000}
-    options |= {"limits.lease_seconds": 200_000}
+    options |= {"limits.lease_seconds": 200_000, "limits.task_timeout_minutes": 100_000}
     clock = VirtualClock()
     async with spending(tmp_path, Metered(Brain(plan=PLAN)), options, clock) as (swarm, _):
         request = await swarm.add("Do it")
