@@ -27,13 +27,13 @@ from core.domain.plan import NewTask
 from core.domain.rules import Rules
 from core.domain.task import Kind, Task, TaskId
 from core.env_file import read_env_file
-from core.errors import BadConfig, EmptyRequest, PriceUnknown, StoreUnreachable
+from core.errors import EmptyRequest, PriceUnknown, StoreUnreachable
 from core.llm.client import LLM, Server
 from core.llm.estimates import Estimates
 from core.llm.fallbacks import Fallbacks
 from core.llm.manner import FULL
 from core.llm.prices import Prices
-from core.llm.recording import Recorded, Recording, secrets_in
+from core.llm.recording import Recorded, Recording, new_recording
 from core.llm.replaying import Replay
 from core.llm.small_manner import SMALL
 from core.local_models.choice import meant, with_crews_wish
@@ -192,7 +192,9 @@ class Swarm:
         """Every model server the crew needs, checked once."""
         if self._llm is not None or self._servers is not None:
             return
-        named = read_env_file(self.project).named(self._env) + named_in_config(self.project)
+        named = named_in_config(self.project)
+        if self.embedded is None:
+            named += read_env_file(self.project).named(self._env)
         demand(self.project, named)
         # Only who calls a model pays for loading its client: half a second.
         from core.servers import Servers
@@ -218,6 +220,8 @@ class Swarm:
             return
         for member in self.members:
             _, model, server = self._server_of(member)
+            if not server:
+                continue
             for name in (model, *member.fallback_models):
                 if not self._prices.knows(server, name):
                     raise PriceUnknown(server, name)
@@ -228,12 +232,7 @@ class Swarm:
         models = {member.name: self._server_of(member).model for member in self.members}
         members = without_servers(self.members, models)
         run = RecordedRun(text, tuple(tags), budget, self.settings, members, self._skills)
-        try:
-            file = path.open("x", encoding="utf-8")
-        except OSError as error:
-            why = (error.strerror or str(error)).lower()
-            raise BadConfig(f"{path}: can't be written ({why}); name a new file") from error
-        self._recording = Recording(file, secrets_in(self._env))
+        self._recording = new_recording(path, self._env)
         self._recording.head(run.head())
 
     # Looking

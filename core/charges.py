@@ -54,6 +54,12 @@ class Charges:
         self._budgets.pop(root, None)
 
     @retried
+    async def bounded(self, root: TaskId) -> bool:
+        """Some budget holds for it."""
+        if root not in self._budgets:
+            await self.budget_of(root)
+        return bool(self._budgets[root] or self._rules.of_day)
+
     async def budget_of(self, root: TaskId) -> Budget:
         async with self._store.read() as reader:
             return await self._budget(reader, root)

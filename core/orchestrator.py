@@ -96,7 +96,10 @@ class Orchestrator:
     async def _until_at_rest(self, roots: Roots) -> None:
         while not self.stopping:
             if self._at_rest and not await self._board.busy(roots):
-                return
+                # A letter that has just died sends its review to a person.
+                if not await self._recover():
+                    return
+                continue
             self._someone_rests = anyio.Event()
             with anyio.move_on_after(LOOK_SECONDS):
                 await self._someone_rests.wait()
@@ -116,11 +119,13 @@ class Orchestrator:
             await self.hands.beat()
             await self._recover()
 
-    async def _recover(self) -> None:
+    async def _recover(self) -> bool:
+        """Whether anything was taken back or moved on."""
         agents = [agent for desk in self._desks for agent in desk.agents]
         idle = [name for desk in self._desks for name in desk.idle]
         crew = Crew(agents=tuple(agents), idle=frozenset(idle))
-        await recover(self._board, self._mailbox, crew)
+        letters, tasks = await recover(self._board, self._mailbox, crew)
+        return bool(letters or tasks)
 
     # What agents tell the crew
 

@@ -7,9 +7,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from core import Swarm
+from core.domain.budget import Budget
 from core.domain.task import COMPLETED, Task, TaskId, TaskStatus
-from core.errors import ModelOutage, ModelRefused
+from core.errors import ModelFailed, ModelOutage, ModelRefused
 from core.llm.client import Call, Reply
+from core.llm.scripted import ScriptedLLM
 from core.orchestrator import Orchestrator
 from tests.support.brain import Brain, planned, role_of
 from tests.support.clock import VirtualClock
@@ -214,3 +216,33 @@ async def test_a_paid_reply_is_not_paid_for_again_after_a_stop(tmp_path: Path) -
 
         assert (await swarm.outcome(request.id)).exit_code() == 0
         assert brain.roles() == ["plan", "work", "work", "close_out"]
+
+
+async def test_a_review_whose_letter_died_waits_for_a_person_when_the_crew_ends(
+    tmp_path: Path,
+) -> None:
+    failure = ModelFailed("http://server", "broken")
+    model = Failing(
+        Brain(plan=[planned("Report", "normal")]),
+        lambda role: failure if role == "advice" else None,
+    )
+    async with Swarm.open(tmp_path, llm=model, env={}) as swarm:
+        with anyio.fail_after(10):
+            outcome = await swarm.run("Report it")
+
+        assert outcome.exit_code() == 5
+        assert [one.title for one in outcome.needs_you] == ["Report"]
+
+
+async def test_a_budget_holds_for_a_model_in_this_process_too(tmp_path: Path) -> None:
+    brain = Brain(plan=[planned(f"part {number}") for number in range(20)])
+    model = ScriptedLLM(brain.reply)
+    options = {"limits.max_output_tokens": 200}
+    async with Swarm.open(tmp_path, llm=model, env={}, options=options) as swarm:
+        with anyio.fail_after(20):
+            outcome = await swarm.run("Do it", budget=Budget(tokens=8000, usd=1))
+
+        spent = await swarm.board.replies.spent(outcome.request)
+        assert outcome.exit_code() == 6
+        assert 2000 < spent.input_tokens + spent.output_tokens <= 8000
+        assert spent.unknown == 0

@@ -102,7 +102,13 @@ async def _hold_up(
 
 
 async def _give_back(job: Job, because: str | None) -> None:
+    """Also when a stop comes in the middle of it."""
     try:
-        await job.let_go(because)
+        try:
+            await job.let_go(because)
+        except anyio.get_cancelled_exc_class():
+            with anyio.fail_after(LAST_WORDS_SECONDS, shield=True):
+                await job.let_go(because)
+            raise
     except (ClaimLost, MailLost) as lost:
         log.info("claim_lost", held=job.held.name, reason=str(lost))

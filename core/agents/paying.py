@@ -49,7 +49,7 @@ class Till:
         self._server = server
 
     async def ask(self, llm: LLM, call: Call, order: Order) -> Paid:
-        if not self._server:
+        if not self._server and not await self._charges.bounded(order.task.root):
             # A model in this process: nothing is under way when it dies.
             reply = await llm.ask(call)
             charge = self._charge(order, reply.model or call.model)
@@ -63,6 +63,8 @@ class Till:
             with anyio.move_on_after(LAST_WORDS_SECONDS, shield=True):
                 await account.close()
             raise
+        if not account.tries and reply.usage != NO_USAGE:
+            account.tries.append((reply.model or call.model, reply.usage))
         if account.tries:
             model, usage = account.tries[-1]
             self.estimates.learn(model, order.size_bytes, usage.input_tokens)
@@ -77,9 +79,11 @@ class Till:
     def _estimated(self, order: Order, call: Call) -> Charge:
         asked = self.estimates.tokens(call.model, order.size_bytes)
         worst = Usage(input_tokens=asked, output_tokens=call.max_output_tokens)
+        usd = self._prices.cost(self._server, call.model, worst)
         return self._charge(order, call.model)._replace(
             estimated_tokens=asked + call.max_output_tokens,
-            estimated_usd=self._prices.cost(self._server, call.model, worst),
+            # A model in this process takes no money.
+            estimated_usd=0.0 if usd is None and not self._server else usd,
         )
 
     def _cost(self, tries: Sequence[tuple[str, Usage]]) -> float | None:

@@ -3,21 +3,25 @@
 import json
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, TextIO
 
-from core.errors import ModelError
+from core.errors import BadConfig, ModelError
 from core.llm.client import LLM, Call, Reply
-from core.llm.troubles import LOOKS_LIKE_A_KEY
 
 VERSION = 1
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
+_SECRET_NAME = re.compile(
+    r"(.*_)?(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)", re.IGNORECASE
+)
+_KEY = re.compile(r"\bsk-[\w-]{8,}")
 _PASSWORD = re.compile(r"(\w+://[^\s/:@\"]*:)[^\s/@\"]+@")
-SHORTEST_SECRET = 6
+SHORTEST_SECRET = 8
+"""A shorter one would be found in the middle of ordinary words."""
 
 
 def secrets_in(env: Mapping[str, str]) -> list[str]:
     """Values of variables that sound like a secret; the longest first."""
-    found = {value.strip() for name, value in env.items() if _SECRET_NAME.search(name)}
+    found = {value.strip() for name, value in env.items() if _SECRET_NAME.fullmatch(name)}
     return sorted((one for one in found if len(one) >= SHORTEST_SECRET), key=len, reverse=True)
 
 
@@ -58,12 +62,21 @@ class Recording:
         if isinstance(value, str):
             for secret in self._secrets:
                 value = value.replace(secret, "[key]")
-            return _PASSWORD.sub(r"\1[key]@", LOOKS_LIKE_A_KEY.sub("[key]", value))
+            return _PASSWORD.sub(r"\1[key]@", _KEY.sub("[key]", value))
         if isinstance(value, Mapping):
             return {self._clean(key): self._clean(inner) for key, inner in value.items()}
         if isinstance(value, list | tuple):
             return [self._clean(inner) for inner in value]
         return value
+
+
+def new_recording(path: Path, env: Mapping[str, str]) -> Recording:
+    """In a new file, without what this environment says in secret."""
+    try:
+        return Recording(path.open("x", encoding="utf-8"), secrets_in(env))
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise BadConfig(f"{path}: can't be written ({why}); name a new file") from error
 
 
 class Recorded:

@@ -214,7 +214,7 @@ async def test_a_caller_that_gives_up_leaves_its_place(waits_for_time: bool) -> 
 async def test_nobody_is_forgotten_whatever_they_wait_for() -> None:
     chance = Random(7)
     async with door(max_parallel=3, requests_per_minute=5) as at:
-        for number in range(60):
+        for number in range(40):
             await at.come(f"r{number % 4}")
             if at.inside and chance.random() < 0.6:
                 _, start = at.inside.pop(0)
@@ -223,9 +223,60 @@ async def test_nobody_is_forgotten_whatever_they_wait_for() -> None:
                 else:
                     at.gate.leave(start)
             await at.clock.advance(chance.uniform(0, 8))
-        for _ in range(200):
+        for _ in range(40):
             while at.inside:
                 await at.answer()
             await at.clock.advance(20)
 
         assert not at.gate.waiting
+
+
+class FullServer:
+    """Takes ten calls at once and sixty in any minute, on the clock of the test."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self.clock = clock
+        self.in_flight = 0
+        self.accepted: list[tuple[float, str]] = []
+        self.refused = 0
+
+    async def call(self, gate: Gate, request: str) -> None:
+        while True:
+            start = await gate.enter(request, 0)
+            await self.clock.sleep(0.05)
+            now = self.clock.now()
+            recent = [at for at, _ in self.accepted[-60:] if at > now - 60]
+            if self.in_flight >= 10 or len(recent) >= 60:
+                self.refused += 1
+                wait = recent[0] + 60 - now if len(recent) >= 60 else None
+                gate.leave_refused(start, wait)
+                await self.clock.sleep(wait or 1.0)
+                continue
+            self.in_flight += 1
+            self.accepted.append((now, request))
+            await self.clock.sleep(7)
+            self.in_flight -= 1
+            gate.leave(start)
+            return
+
+
+async def test_two_hundred_callers_use_what_a_full_server_allows_without_a_storm() -> None:
+    clock = VirtualClock()
+    gate = Gate("http://server", Limits(max_parallel=200), clock)
+    server = FullServer(clock)
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as group:
+            for number in range(400):
+                group.start_soon(server.call, gate, "small" if number % 20 == 19 else "large")
+            began = clock.now()
+            while len(server.accepted) < 400:
+                await clock.step()
+            group.cancel_scope.cancel()
+
+    minutes = int((server.accepted[-1][0] - began) / 60)
+    used = sum(at < began + minutes * 60 for at, _ in server.accepted) / (minutes * 60)
+    order = [name for _, name in server.accepted]
+    assert minutes >= 5
+    assert used >= 0.9
+    assert server.refused <= len(server.accepted) / 10
+    assert max(number for number, name in enumerate(order) if name == "small") < 60

@@ -16,6 +16,7 @@ from core.errors import ModelOutage, ModelRefused
 from core.invariants import check
 from tests.support.brain import Brain, planned, rejection, role_of
 from tests.support.clock import HurriedClock
+from tests.support.crew import the_books_are_right
 from tests.support.openai_server import BROKEN_JSON, HTML, Answer, OpenAIServer, refused
 
 PHASES = ("plan", "work", "advice", "fix", "close_out")
@@ -116,7 +117,8 @@ async def play(path: Path, fault: str, phase: str, seed: int) -> None:
                 if fault in OUTAGES | FINAL:
                     assert max(task.attempts for task in family) == 0
                     assert outcome.failed == ()
-                await the_books_are_right(swarm, server, budget)
+                await the_books_are_right(swarm, server)
+                assert sum(server.counted) <= (budget.tokens or 0)
                 assert await check(swarm.store, swarm.rules) == []
 
 
@@ -129,14 +131,6 @@ async def until_it_ends(swarm: Swarm, said: list[str]) -> int:
         except (ModelOutage, ModelRefused) as error:
             said.append(str(error))
     raise AssertionError(f"no end after {MOST_RUNS} runs")
-
-
-async def the_books_are_right(swarm: Swarm, server: OpenAIServer, budget: Budget) -> None:
-    async with swarm.store.read() as reader:
-        spent = await reader.spent_since(0)
-    assert [spent.input_tokens, spent.output_tokens] == server.counted
-    assert budget.tokens is not None
-    assert sum(server.counted) <= budget.tokens
 
 
 @pytest.mark.parametrize("phase", PHASES)

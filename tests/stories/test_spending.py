@@ -16,8 +16,11 @@ from core import Swarm
 from core.domain.budget import Budget, Charge, ChargeState
 from core.domain.task import COMPLETED, PENDING
 from core.errors import DayBudgetSpent, IllegalTransition, PriceUnknown
+from core.orchestrator import Orchestrator
 from tests.support.brain import Brain, planned, role_of
 from tests.support.clock import HurriedClock, VirtualClock
+from tests.support.crew import the_books_are_right
+from tests.support.engines import named_store
 from tests.support.openai_server import Answer, OpenAIServer
 
 USAGE = {"prompt_tokens": 300, "completion_tokens": 100}
@@ -46,12 +49,10 @@ async def spending(
     options = {"limits.max_output_tokens": 500, **(options or {})}
     with anyio.fail_after(30):
         async with OpenAIServer(brain).running() as server:
-            env = {"OPENAI_BASE_URL": server.url}
+            env = {"OPENAI_BASE_URL": server.url, **named_store(path)}
             async with Swarm.open(path, options=options, env=env, clock=clock) as swarm:
                 yield swarm, server
-                async with swarm.store.read() as reader:
-                    spent = await reader.spent_since(0)
-                assert [spent.input_tokens, spent.output_tokens] == server.counted
+                await the_books_are_right(swarm, server)
 
 
 async def charges(swarm: Swarm, request: str) -> list[Charge]:
@@ -177,6 +178,7 @@ async def test_a_spent_day_rests_the_crew_and_changes_no_status(tmp_path: Path) 
         request = await swarm.add("Do it")
         said: list[str] = []
         told = anyio.Event()
+        crews: list[Orchestrator] = []
 
         def tell(text: str) -> None:
             said.append(text)
@@ -185,11 +187,11 @@ async def test_a_spent_day_rests_the_crew_and_changes_no_status(tmp_path: Path) 
         async with anyio.create_task_group() as group:
 
             async def work() -> None:
-                await swarm.work(notice=tell)
+                await swarm.work(notice=tell, started=crews.append)
 
             group.start_soon(work)
             await told.wait()
-            group.cancel_scope.cancel()
+            crews[0].stop()
 
         assert "today's budget of 2,000 tokens is spent" in said[0]
         family = await swarm.board.family(request.id)
@@ -207,12 +209,13 @@ async def test_a_spent_day_rests_the_crew_and_changes_no_status(tmp_path: Path) 
 
 async def test_a_day_that_is_spent_goes_on_at_midnight(tmp_path: Path) -> None:
     options = {"budget.day_tokens": 2000, "limits.heartbeat_seconds": 30_000}
-    options |= {"limits.lease_seconds": 200_000}
+    options |= {"limits.lease_seconds": 200_000, "limits.task_timeout_minutes": 100_000}
     clock = VirtualClock()
     async with spending(tmp_path, Metered(Brain(plan=PLAN)), options, clock) as (swarm, _):
         request = await swarm.add("Do it")
         said: list[str] = []
         told = anyio.Event()
+        crews: list[Orchestrator] = []
 
         def tell(text: str) -> None:
             said.append(text)
@@ -221,17 +224,20 @@ async def test_a_day_that_is_spent_goes_on_at_midnight(tmp_path: Path) -> None:
         async with anyio.create_task_group() as group:
 
             async def work() -> None:
-                await swarm.work(notice=tell)
-                group.cancel_scope.cancel()
+                await swarm.work(notice=tell, started=crews.append)
 
             group.start_soon(work)
             await told.wait()
             before = len([1 for task in await swarm.board.family(request.id) if task.result])
-            for _ in range(40):
+            for _ in range(5):
+                await clock.advance(5 * 3600)
+            for _ in range(500):
                 await anyio.sleep(0.02)
-                await clock.advance(3600)
+                family = await swarm.board.family(request.id)
+                if len([1 for task in family if task.result]) > before:
+                    break
+            crews[0].stop()
 
-        family = await swarm.board.family(request.id)
         assert len([1 for task in family if task.result]) > before
 
 
@@ -247,7 +253,7 @@ async def test_calls_in_flight_at_a_kill_show_as_unknown(tmp_path: Path) -> None
 
     with anyio.fail_after(30):
         async with OpenAIServer(talk).running() as server:
-            env = {**os.environ, "OPENAI_BASE_URL": server.url}
+            env = {**os.environ, "OPENAI_BASE_URL": server.url, **named_store(tmp_path)}
             command = [sys.executable, "-m", "core", "run", "Do it", "-C", str(tmp_path)]
             process = await anyio.open_process(
                 command, env=env, cwd=Path(__file__).parents[2], stdout=None, stderr=None
@@ -256,7 +262,7 @@ async def test_calls_in_flight_at_a_kill_show_as_unknown(tmp_path: Path) -> None
             process.send_signal(signal.SIGKILL)
             await process.wait()
 
-            async with Swarm.open(tmp_path, env={}) as swarm:
+            async with Swarm.open(tmp_path, env=named_store(tmp_path)) as swarm:
                 (added, *_) = [one async for one in swarm.events()]
                 spent = await swarm.board.replies.spent(added.task)  # type: ignore[arg-type]
                 assert (spent.calls, spent.unknown) == (1, 1)

@@ -5,6 +5,10 @@ import itertools
 import time
 
 import anyio
+import anyio.lowlevel
+
+TURNS = 8
+"""Of the event loop, until all that a sleeper sets off has come to rest."""
 
 
 class VirtualClock:
@@ -24,6 +28,14 @@ class VirtualClock:
     def jump(self, seconds: float) -> None:
         """Move on where nobody sleeps."""
         self._now += seconds
+
+    async def step(self) -> None:
+        """Move on to the next sleeper: cheaper than `advance` where thousands sleep."""
+        for _ in range(TURNS):
+            await anyio.lowlevel.checkpoint()
+        if self._sleepers:
+            self._now, _, event = heapq.heappop(self._sleepers)
+            event.set()
 
     async def advance(self, seconds: float) -> None:
         """Move on and wake sleepers in order."""

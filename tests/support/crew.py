@@ -44,9 +44,7 @@ async def at_work(
                 yield swarm
                 violations = await check(swarm.store, swarm.rules)
                 assert violations == [], "\n".join(str(violation) for violation in violations)
-                async with swarm.store.read() as reader:
-                    spent = await reader.spent_since(0)
-                assert [spent.input_tokens, spent.output_tokens] == server.counted
+                await the_books_are_right(swarm, server)
 
 
 async def by_title(swarm: Swarm, request: TaskId, title: str) -> Task:
@@ -62,3 +60,11 @@ async def happened(swarm: Swarm, task_id: TaskId, kind: EventType) -> list[Event
 async def failures_of(swarm: Swarm, task_id: TaskId) -> str:
     """Why its claims were given back, all together."""
     return " ".join([e.line() for e in await happened(swarm, task_id, EventType.TASK_LET_GO)])
+
+
+async def the_books_are_right(swarm: Swarm, *servers: OpenAIServer) -> None:
+    """What was booked is what the servers counted."""
+    async with swarm.store.read() as reader:
+        spent = await reader.spent_since(0)
+    counted = [sum(server.counted[kind] for server in servers) for kind in (0, 1)]
+    assert [spent.input_tokens, spent.output_tokens] == counted

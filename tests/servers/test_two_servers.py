@@ -13,6 +13,7 @@ from core.domain.task import COMPLETED
 from core.trust import trust
 from tests.support.brain import Brain, planned
 from tests.support.clock import HurriedClock
+from tests.support.crew import the_books_are_right
 from tests.support.openai_server import Answer, OpenAIServer, refused
 
 PLAN = [planned(f"part {number}") for number in range(6)]
@@ -40,6 +41,7 @@ async def with_two(
             clock = HurriedClock(200)
             async with Swarm.open(path, options=options, env=env, clock=clock) as swarm:
                 yield swarm, other
+                await the_books_are_right(swarm, crew, other)
 
 
 @pytest.fixture(autouse=True)
