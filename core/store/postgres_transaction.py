@@ -80,12 +80,11 @@ class PostgresTransaction:
         """Read after its family is held; with the first family a step also gets its number."""
         await self.families.begin_with(task_id)
         hold = self.families.hold_family_of(task_id)
-        more = [Statement(queries.STEP_NUMBER)] if self.number is None else []
-        family, found, *numbers = await self.session.ask(hold, one, *more)
-        for answer in numbers:
-            self.number = str(answer.rows[0][0])
-        if family.rows and not await self.families.took(*family.rows[0]):
-            (found,) = await self.session.ask(one)
+        family, found = await self.session.ask(hold, one)
+        for key, got, *numbers in family.rows:
+            self.number = numbers[0] if numbers else self.number
+            if not await self.families.took(key, got):
+                (found,) = await self.session.ask(one)
         return found
 
     def know(self, row: Sequence[Any]) -> Task:
