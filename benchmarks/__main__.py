@@ -1,4 +1,5 @@
-"""`python -m benchmarks`: the board against bare sqlite3, the crew against plain asyncio.
+"""`python -m benchmarks`: the board against bare sqlite3, the crew against plain asyncio, and
+the board on PostgreSQL against a bare SKIP LOCKED loop.
 
 python -m benchmarks           all of it, some minutes
 python -m benchmarks quick     without the board of 100,000 tasks
@@ -32,6 +33,8 @@ def main() -> None:
             subprocess.run([sys.executable, "-m", "benchmarks.crew", count, latency], check=True)
     if "quick" not in sys.argv:
         many()
+        print()
+        subprocess.run([sys.executable, "-m", "benchmarks.postgres"], check=True)
 
 
 def compare(synchronous: str, tasks: int, runs: int) -> None:

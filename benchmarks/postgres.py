@@ -22,7 +22,7 @@ from tests.support.postgres_server import PostgresServer, running
 
 AGENTS = 8
 """In each process, with a connection each."""
-TASKS, RUNS = 400, 3
+TASKS, RUNS = 400, 5
 PROCESSES = (1, 2, 4)
 FINISHED = 100_000
 FILL_FINISHED = (

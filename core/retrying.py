@@ -11,7 +11,7 @@ import anyio
 from core.errors import StoreInterrupted
 
 PATIENCE_SECONDS = 60.0
-FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.002, 0.5
+FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.002, 0.1
 
 Asked = ParamSpec("Asked")
 Said = TypeVar("Said")

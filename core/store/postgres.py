@@ -15,6 +15,7 @@ from core.errors import StoreError, StoreInterrupted, StoreOutcomeUnknown
 from core.retrying import retried
 from core.store import postgres_queries as queries
 from core.store.postgres_address import PostgresAddress
+from core.store.postgres_families import Needs
 from core.store.postgres_line import Line
 from core.store.postgres_schema import check_schema
 from core.store.postgres_sessions import Session, Sessions
@@ -39,6 +40,7 @@ class PostgresStore:
         self.bell = Bell()
         self.sessions = Sessions(address)
         self.clock: Clock = clock or ServerClock()
+        self.needs: Needs = {}
         self._wakes = Wakes(self.bell)
 
     @classmethod
@@ -76,7 +78,7 @@ class PostgresStore:
         session = await self.sessions.take(PICTURE)
         try:
             shown = self.address.shown
-            yield PostgresTransaction(session, shown, self.clock.now(), reading=True)
+            yield PostgresTransaction(session, shown, self.clock.now())
         except psycopg.Error as error:
             raise translated(error, self.address.shown) from error
         finally:
@@ -154,7 +156,8 @@ class PostgresStep:
     async def __aenter__(self) -> PostgresTransaction:
         store = self._store
         self._session = await store.sessions.take()
-        self._step = PostgresTransaction(self._session, store.address.shown, store.clock.now())
+        shown, now = store.address.shown, store.clock.now()
+        self._step = PostgresTransaction(self._session, shown, now, store.needs)
         return self._step
 
     async def __aexit__(

@@ -3,7 +3,8 @@
 A family is a root with all that lies below it. Two steps that share one follow each other, as all
 steps do on SQLite. What a step may change it holds alone, what it only reads (a dependency of
 another family) it shares. Nobody waits for a family while holding one with a higher key, so no two
-steps wait for each other; where it would have to, the step is broken off and done again.
+steps wait for each other; where it would have to, the step is broken off and done again, and then
+holds all it needs from the beginning.
 """
 
 from core.errors import StoreInterrupted
@@ -14,12 +15,19 @@ from core.store.postgres_words import Statement
 _TAKEN = "another step holds what this one needs"
 
 
+Needs = dict[str, dict[int, bool]]
+"""What a step that began with a task had to hold when it was broken off, and what of it alone."""
+MOST_NEEDS = 1000
+
+
 class Families:
     """Of one step."""
 
-    def __init__(self, session: Session, shown: str) -> None:
+    def __init__(self, session: Session, shown: str, needs: Needs) -> None:
         self._session = session
         self._shown = shown
+        self._needs = needs
+        self._first: str | None = None
         self._held: dict[int, bool] = {}
         """Each key, and whether it is held alone."""
         self.may_wait = True
@@ -33,6 +41,17 @@ class Families:
         if self._held:
             return Statement(queries.TRY_SHARED, (task_id,))
         return Statement(queries.HOLD, (task_id,))
+
+    async def begin_with(self, task_id: str) -> None:
+        """Where this step was broken off before, hold at once and in order what it then needed."""
+        if self._held:
+            return
+        self._first = task_id
+        needed = sorted(self._needs.pop(task_id, {}).items())
+        if needed:
+            texts = {True: queries.WAIT_KEY, False: queries.WAIT_KEY_SHARED}
+            await self._session.ask(*(Statement(texts[alone], (key,)) for key, alone in needed))
+            self._held.update(needed)
 
     def note(self, key: int, *, alone: bool) -> None:
         self._held[key] = alone or self._held.get(key, False)
@@ -56,6 +75,8 @@ class Families:
 
     async def _wait(self, key: int, *, alone: bool) -> None:
         if not self.may_wait or any(held >= key for held in self._held):
+            if self._first is not None and len(self._needs) < MOST_NEEDS:
+                self._needs[self._first] = {**self._held, key: alone or self._held.get(key, False)}
             raise StoreInterrupted(self._shown, _TAKEN)
         text = queries.WAIT_KEY if alone else queries.WAIT_KEY_SHARED
         await self._session.ask(Statement(text, (key,)))

@@ -25,7 +25,9 @@ if it had come first: it passes such a row over, or is done again with a new num
 
 TASK = f"SELECT {_TASK_COLUMNS} FROM tasks WHERE id = %s"
 _FAMILY_OF = f"(SELECT {_KEY} AS key FROM tasks WHERE id = %s OFFSET 0) AS family"
-HOLD = f"SELECT key, pg_advisory_xact_lock(key) IS NOT NULL FROM {_FAMILY_OF}"
+_STEP = "pg_current_xact_id()::text"
+HOLD = f"SELECT key, pg_advisory_xact_lock(key) IS NOT NULL, {_STEP} FROM {_FAMILY_OF}"
+"""With the number of the step, which is given once it need not wait any more."""
 TRY_SHARED = f"SELECT key, pg_try_advisory_xact_lock_shared(key) FROM {_FAMILY_OF}"
 TRY_KEY = "SELECT pg_try_advisory_xact_lock(%s)"
 WAIT_KEY = "SELECT pg_advisory_xact_lock(%s)"
@@ -94,7 +96,6 @@ LAST_EVENT = f"SELECT coalesce(max(seq), 0) FROM events WHERE seq < {_SETTLED_BE
 
 # Finding work
 
-_STEP = "pg_current_xact_id()::text"
 _CLAIM = f"""\
 WITH found AS MATERIALIZED (
     SELECT {_TASK_COLUMNS} FROM tasks

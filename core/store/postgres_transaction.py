@@ -16,7 +16,7 @@ from core.errors import MailNotFound, StoreCorrupt, StoreFailed, TaskNotFound
 from core.store import charge_rows, postgres_finding, rows
 from core.store import postgres_charges as charges
 from core.store import postgres_queries as queries
-from core.store.postgres_families import Families
+from core.store.postgres_families import Families, Needs
 from core.store.postgres_line import Answer as Found
 from core.store.postgres_sessions import Session
 from core.store.postgres_words import Statement
@@ -31,16 +31,20 @@ class PostgresTransaction:
     middle. Only a list that no step asks for then is preceded by the writes themselves.
     """
 
-    def __init__(self, session: Session, shown: str, now: float, *, reading: bool = False) -> None:
+    def __init__(
+        self, session: Session, shown: str, now: float, needs: Needs | None = None
+    ) -> None:
+        """A plain read, which locks nothing, where it is not told what steps needed."""
         self.now = now
         self.session = session
         self.shown = shown
-        self.families = Families(session, shown)
+        self._needs: Needs = {} if needs is None else needs
+        self.families = Families(session, shown, self._needs)
         self.writes = Writes(shown)
         self.topics: list[str] = []
         self.number: str | None = None
         """Of its transaction, by which its outcome can be asked for."""
-        self._reading = reading
+        self._reading = needs is None
         self._tasks: dict[TaskId, Task] = {}
         self._messages: dict[int, Message] = {}
 
@@ -74,13 +78,13 @@ class PostgresTransaction:
 
     async def _held_task(self, task_id: TaskId, one: Statement) -> Found:
         """Read after its family is held; with the first family a step also gets its number."""
+        await self.families.begin_with(task_id)
         hold = self.families.hold_family_of(task_id)
-        more = [Statement(queries.STEP_NUMBER)] if self.number is None else []
-        family, found, *numbers = await self.session.ask(hold, one, *more)
-        for answer in numbers:
-            self.number = str(answer.rows[0][0])
-        if family.rows and not await self.families.took(*family.rows[0]):
-            (found,) = await self.session.ask(one)
+        family, found = await self.session.ask(hold, one)
+        for key, got, *numbers in family.rows:
+            self.number = numbers[0] if numbers else self.number
+            if not await self.families.took(key, got):
+                (found,) = await self.session.ask(one)
         return found
 
     def know(self, row: Sequence[Any]) -> Task:
@@ -340,7 +344,7 @@ class PostgresTransaction:
         """Let go of everything; nothing was written yet."""
         await self.session.end()
         self.number = None
-        self.families = Families(self.session, self.shown)
+        self.families = Families(self.session, self.shown, self._needs)
 
     async def _rows(self, text: str, values: Sequence[Any] = ()) -> list[Sequence[Any]]:
         found: Found

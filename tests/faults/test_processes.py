@@ -19,6 +19,7 @@ from tests.faults.crew import (
     site_in,
     submissions,
 )
+from tests.support.engines import POSTGRES, SQLITE
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -60,7 +61,9 @@ def what_the_workers_were_told_is_true(site: Site, watch: Watch) -> None:
     assert submitted <= submissions(watch.events)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(
+    ("engine", "seed"), [(SQLITE, 1), (SQLITE, 2), (POSTGRES, 1)], indirect=["engine"]
+)
 async def test_a_killed_and_a_stopped_process_lose_nothing_and_repeat_nothing(
     tmp_path: Path, seed: int
 ) -> None:

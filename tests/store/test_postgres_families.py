@@ -1,5 +1,6 @@
 """Many writers at once on PostgreSQL: whatever they do together could have been done in turn."""
 
+import re
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
@@ -18,6 +19,7 @@ from core.domain.task import Complexity, Kind, Phase, TaskId, TaskStatus
 from core.errors import BadPlan, ClaimLost, IllegalTransition, MailLost, StoreInterrupted
 from core.invariants import check
 from core.mailbox import Mailbox
+from core.store import postgres_queries as queries
 from core.store.postgres import PostgresStore
 from core.store.protocol import Store, Wanted
 from core.task_board import TaskBoard
@@ -161,6 +163,28 @@ async def test_of_two_steps_on_one_mail_the_later_one_is_broken_off(tmp_path: Pa
 
     async with store.read() as reader:
         assert await reader.message(sent.number) == taken
+    await store.close()
+
+
+def buffers_of_a_claim(folder: Path) -> int:
+    """How many pages it touches, with a plan made for what is there."""
+    question = queries.CLAIM_ANY.replace("%s", "'work'")
+    with behind(folder) as other:
+        other.execute("VACUUM ANALYZE tasks")
+        plan = other.execute(f"EXPLAIN (ANALYZE, BUFFERS) {question}".encode()).fetchall()
+    touched = re.search(r"Buffers: shared hit=(\d+)", "\n".join(str(row[0]) for row in plan))
+    assert touched is not None, "the plan says what it touched"
+    return int(touched[1])
+
+
+async def test_a_claim_touches_no_more_on_a_board_of_finished_tasks(tmp_path: Path) -> None:
+    store = await PostgresStore.open(board_for(tmp_path))
+    await put_on(store, *(a_task(f"open {number}") for number in range(10)))
+    among_few = buffers_of_a_claim(tmp_path)
+    done = {"claimable": None, "status": TaskStatus.COMPLETED}
+    await put_on(store, *(a_task(f"done {number}", **done) for number in range(2000)))
+
+    assert buffers_of_a_claim(tmp_path) <= among_few
     await store.close()
 
 
