@@ -135,6 +135,8 @@ async def until_it_ends(swarm: Swarm, said: list[str]) -> int:
             return run
         except (ModelOutage, ModelRefused) as error:
             said.append(str(error))
+            # Later: a server that is left alone is left alone by this process for a minute.
+            await swarm.store.clock.sleep(60)
     raise AssertionError(f"no end after {MOST_RUNS} runs")
 
 
