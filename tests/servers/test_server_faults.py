@@ -24,6 +24,7 @@ USAGE = {"prompt_tokens": 300, "completion_tokens": 50}
 OPTIONS: dict[str, object] = {
     "limits.lease_seconds": 36_000,
     "limits.heartbeat_seconds": 3_600,
+    "limits.task_timeout_minutes": 10_000,
     "limits.max_output_tokens": 500,
 }
 SHORT_SILENCE: dict[str, object] = {
