@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from core.clock import Clock
-from core.errors import ModelOutage
+from core.errors import DayBudgetSpent, ModelOutage
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 60.0
 OUTAGE_SECONDS = 15 * 60.0
@@ -58,7 +58,12 @@ class Outages:
         state = self._states.setdefault(server, _State())
         state.out_since = state.out_since or now
         long_out = now - state.out_since >= OUTAGE_SECONDS
-        if long_out and now - self._answered_at >= OUTAGE_SECONDS:
+        # A spent day ends at midnight, and the next one may be spent as well.
+        if (
+            long_out
+            and not isinstance(error, DayBudgetSpent)
+            and now - self._answered_at >= OUTAGE_SECONDS
+        ):
             return False
         if self._all_out and not any(one.answered for one in self._states.values()):
             return False
