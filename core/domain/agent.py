@@ -44,8 +44,7 @@ class Crew(BaseModel):
 
 def unadvised(crew: Crew) -> list[AgentName]:
     """Executors on whose work nobody of the crew may advise."""
-    return [
-        agent.name
-        for agent in crew.agents
-        if Role.EXECUTOR in agent.roles and not crew.may_advise({agent.name})
-    ]
+    advisors = {agent.name for agent in crew.agents if Role.ADVISOR in agent.roles}
+    executors = [agent.name for agent in crew.agents if Role.EXECUTOR in agent.roles]
+    # Nobody else advises: no advisor at all, or the executor alone.
+    return [name for name in executors if len(advisors) == (name in advisors)]
