@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import TypeVar
 
-from core.domain.message import Message
+from core.domain.message import MailStatus, Message
 from core.domain.task import Hint, Kind, Phase, Task, TaskId
 from core.store.queues import FIRST_LOOK, LONGEST, Queue
 
@@ -16,6 +16,7 @@ Roots = frozenset[TaskId] | None
 
 CACHED_TASKS = 8192
 CACHED_MESSAGES = 1024
+_QUEUED = MailStatus.QUEUED
 
 
 class Shared:
@@ -67,6 +68,43 @@ class Shared:
         if after.parent in self.open_children:
             self.open_children[after.parent] += is_open(after) - is_open(before)
 
+    def tell_queues(
+        self, tasks: Mapping[TaskId, Task | None], mail: Mapping[int, Message | None]
+    ) -> None:
+        """A step is kept: here is what it changed, as that was before."""
+        if self.ready:
+            for task_id, old in tasks.items():
+                new = self.tasks[task_id]
+                if new.claimable is not None and not stood_there(old, new):
+                    self.enter(new)
+        if self.mail is not None:
+            for number in mail:
+                if self.messages[number].status is _QUEUED:
+                    self.mail.enter(number)
+
+    def put_tasks_back(self, before: Mapping[TaskId, Task | None]) -> None:
+        """A step that changed these failed; None: it added the task."""
+        for task_id, task in before.items():
+            if task is not None:
+                self.tasks[task_id] = task
+                continue
+            for dependency in self.tasks.pop(task_id).depends_on:
+                # Nobody asked for it here yet, or its own step ends with this one.
+                if task_id in self.dependents.get(dependency, ()):
+                    self.dependents[dependency].remove(task_id)
+            del self.numbers[task_id], self.dependents[task_id]
+        # What it took can be claimed again, and what it settled is open.
+        self.ready.clear()
+        self.open_children.clear()
+
+    def put_mail_back(self, before: Mapping[int, Message | None]) -> None:
+        for number, message in before.items():
+            if message is None:
+                del self.messages[number]
+            else:
+                self.messages[number] = message
+        self.mail = None
+
     def trim(self) -> None:
         """Hold no more than is useful; only when all of it is in the database."""
         if len(self.tasks) > CACHED_TASKS:
@@ -78,6 +116,11 @@ class Shared:
             self.open_children.clear()
         if len(self.messages) > CACHED_MESSAGES:
             self.messages = _newer_half(self.messages)
+
+
+def stood_there(old: Task | None, new: Task) -> bool:
+    """It could be claimed at the same place before."""
+    return old is not None and old.claimable is new.claimable and old.hint is new.hint
 
 
 def is_open(task: Task | None) -> bool:

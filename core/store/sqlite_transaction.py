@@ -16,7 +16,7 @@ from core.domain.task import FIELDS, AgentName, Task, TaskId
 from core.errors import MailNotFound, StoreCorrupt, StoreFailed, TaskNotFound
 from core.store import charge_rows, rows, sqlite_charges, sqlite_finding, sqlite_replies
 from core.store import sqlite_queries as sql
-from core.store.cache import Shared
+from core.store.cache import Shared, stood_there
 from core.store.protocol import Answer, Wanted
 from core.store.sqlite_writes import (
     ANSWER,
@@ -269,7 +269,7 @@ class SqliteTransaction:
             self.tasks_before.setdefault(task_id, current)
         tasks[task_id] = task
         self.shared.count_open(current, task)
-        if task.claimable is not None and not _stood_there(current, task):
+        if task.claimable is not None and not stood_there(current, task):
             self.freed = True
         self.wrote = True
 
@@ -338,50 +338,17 @@ class SqliteTransaction:
         writes.events += self.told
         if self._savepoint:
             self._connection.execute("RELEASE step")
-        shared = self.shared
-        if shared.ready:
-            for task_id, old in self.tasks_before.items():
-                new = shared.tasks[task_id]
-                if new.claimable is not None and not _stood_there(old, new):
-                    shared.enter(new)
-        if shared.mail is not None:
-            for number in self.mail_before:
-                if shared.messages[number].status is _QUEUED:
-                    shared.mail.enter(number)
+        self.shared.tell_queues(self.tasks_before, self.mail_before)
 
     def discard(self) -> None:
         """Leave nothing of this step."""
         if self.tasks_before:
-            self._put_tasks_back()
+            self.shared.put_tasks_back(self.tasks_before)
         if self.mail_before:
-            self._put_mail_back()
+            self.shared.put_mail_back(self.mail_before)
         if self._savepoint:
             self._connection.execute("ROLLBACK TO step")
             self._connection.execute("RELEASE step")
-
-    def _put_tasks_back(self) -> None:
-        shared = self.shared
-        for task_id, task in self.tasks_before.items():
-            if task is not None:
-                shared.tasks[task_id] = task
-                continue
-            for dependency in shared.tasks.pop(task_id).depends_on:
-                # Nobody asked for it here yet, or its own step ends with this one.
-                if task_id in shared.dependents.get(dependency, ()):
-                    shared.dependents[dependency].remove(task_id)
-            del shared.numbers[task_id], shared.dependents[task_id]
-        # What it took can be claimed again, and what it settled is open.
-        shared.ready.clear()
-        shared.open_children.clear()
-
-    def _put_mail_back(self) -> None:
-        shared = self.shared
-        for number, message in self.mail_before.items():
-            if message is None:
-                del shared.messages[number]
-            else:
-                shared.messages[number] = message
-        shared.mail = None
 
     def load(self, task_id: TaskId) -> Task:
         """Nobody here has seen it lately, so nobody here has written it either."""
@@ -438,11 +405,6 @@ class SqliteTransaction:
             return rows.task_of(row)
         except ValueError as error:
             raise StoreCorrupt(self.shared.path, f"task {row[0]!r} makes no sense") from error
-
-
-def _stood_there(old: Task | None, new: Task) -> bool:
-    """It could be claimed at the same place before."""
-    return old is not None and old.claimable is new.claimable and old.hint is new.hint
 
 
 def _event(row: Sequence[Any]) -> Event:
