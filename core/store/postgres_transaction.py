@@ -6,12 +6,12 @@ from typing import Any
 from core.domain.agent import Role
 from core.domain.budget import Budget, Charge
 from core.domain.critique import Critique
-from core.domain.events import Event, EventType, read_fact
+from core.domain.events import Event, EventType
 from core.domain.feedback import Feedback
 from core.domain.frozen import evolve
 from core.domain.message import MailStatus, Message
 from core.domain.reply import KeptReply, Spent
-from core.domain.task import AgentName, Kind, Task, TaskId, Usage
+from core.domain.task import AgentName, Kind, Task, TaskId
 from core.errors import MailNotFound, StoreCorrupt, StoreFailed, TaskNotFound
 from core.store import charge_rows, postgres_finding, rows
 from core.store import postgres_charges as charges
@@ -169,7 +169,7 @@ class PostgresTransaction:
 
     async def replies(self, task_id: TaskId) -> list[KeptReply]:
         await self.flush()
-        return [_reply_of(row) for row in await self._rows(queries.REPLIES, (task_id,))]
+        return [rows.reply_of(row) for row in await self._rows(queries.REPLIES, (task_id,))]
 
     async def spent(self, root: TaskId) -> Spent:
         """Whoever reserves from what is left of a request holds its family."""
@@ -223,7 +223,7 @@ class PostgresTransaction:
 
     async def events(self, after: int, limit: int, *, whole: bool = False) -> list[Event]:
         query = queries.ALL_EVENTS if whole else queries.EVENTS
-        return [_event(row) for row in await self._rows(query, (after, limit))]
+        return [rows.event_of(row) for row in await self._rows(query, (after, limit))]
 
     async def count_events(self) -> int:
         return int((await self._rows(queries.COUNT_EVENTS))[0][0])
@@ -289,11 +289,7 @@ class PostgresTransaction:
         self.writes.add(queries.NEW_ANSWER, (answer.task, answer.version, *said))
 
     def add_reply(self, reply: KeptReply) -> None:
-        used = reply.usage
-        said = (reply.task, reply.root, reply.label, reply.agent, reply.model)
-        cost = (used.input_tokens, used.output_tokens, used.cost_usd)
-        values = (*said, reply.key, reply.prompt, reply.text, *cost, self.now)
-        self.writes.add(queries.NEW_REPLY, values)
+        self.writes.add(queries.NEW_REPLY, rows.reply_row(reply, self.now))
         found = (reply.task, reply.key, reply.agent, self.now)
         self.writes.replied = Statement(queries.REPLIED, found)
 
@@ -364,16 +360,3 @@ class PostgresTransaction:
 
 
 _IDEA = Kind.IDEA
-
-
-def _reply_of(row: Sequence[Any]) -> KeptReply:
-    task, root, label, agent, model, key, prompt, text, *cost, ts, discarded, number = row
-    usage = Usage(input_tokens=cost[0], output_tokens=cost[1], cost_usd=cost[2])
-    said = (task, root, label, agent, model, key, prompt, text)
-    return KeptReply(*said, usage, ts, bool(discarded), number)
-
-
-def _event(row: Sequence[Any]) -> Event:
-    seq, v, ts, event_type, task, request, data = row
-    known, fact = read_fact(v, event_type, data)
-    return Event(v=v, seq=seq, ts=ts, type=known, task=task, request=request, data=fact)

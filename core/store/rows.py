@@ -7,8 +7,10 @@ from typing import Any
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
+from core.domain.events import Event, read_fact
 from core.domain.message import Message, read_message
-from core.domain.task import FIELDS, Task, read_task
+from core.domain.reply import KeptReply
+from core.domain.task import FIELDS, Task, Usage, read_task
 from core.errors import UnstorableText
 
 MAIL_COLUMNS = tuple(Message.__dataclass_fields__)
@@ -135,3 +137,23 @@ def message_of(row: Sequence[Any]) -> Message:
     if "not_for" in values:
         values["not_for"] = tuple(values["not_for"].strip("|").split("|"))
     return read_message(values)
+
+
+def event_of(row: Sequence[Any]) -> Event:
+    seq, v, ts, event_type, task, request, data = row
+    known, fact = read_fact(v, event_type, data)
+    return Event(v=v, seq=seq, ts=ts, type=known, task=task, request=request, data=fact)
+
+
+def reply_row(reply: KeptReply, now: float) -> tuple[Any, ...]:
+    used = reply.usage
+    said = (reply.task, reply.root, reply.label, reply.agent, reply.model)
+    cost = (used.input_tokens, used.output_tokens, used.cost_usd)
+    return (*said, reply.key, reply.prompt, reply.text, *cost, now)
+
+
+def reply_of(row: Sequence[Any]) -> KeptReply:
+    task, root, label, agent, model, key, prompt, text, *cost, ts, discarded, number = row
+    usage = Usage(input_tokens=cost[0], output_tokens=cost[1], cost_usd=cost[2])
+    said = (task, root, label, agent, model, key, prompt, text)
+    return KeptReply(*said, usage, ts, bool(discarded), number)

@@ -7,7 +7,7 @@ from typing import Any
 from core.domain.agent import Role
 from core.domain.budget import Budget, Charge
 from core.domain.critique import Critique
-from core.domain.events import Event, EventType, read_fact
+from core.domain.events import Event, EventType
 from core.domain.feedback import Feedback
 from core.domain.frozen import evolve
 from core.domain.message import MailStatus, Message
@@ -167,7 +167,7 @@ class SqliteTransaction:
 
     async def replies(self, task_id: TaskId) -> list[KeptReply]:
         found = self.query(sqlite_replies.REPLIES, (task_id,))
-        return [sqlite_replies.reply_of(row) for row in found]
+        return [rows.reply_of(row) for row in found]
 
     async def spent(self, root: TaskId) -> Spent:
         return charge_rows.spent_of(self.query(sqlite_charges.SPENT, (root,)).fetchone())
@@ -215,7 +215,7 @@ class SqliteTransaction:
             "ORDER BY seq LIMIT ?",
             (after, limit),
         )
-        return [_event(row) for row in found]
+        return [rows.event_of(row) for row in found]
 
     async def count_events(self) -> int:
         return int(self.query("SELECT count(*) FROM events").fetchone()[0])
@@ -304,7 +304,7 @@ class SqliteTransaction:
         self._write(ANSWER, (*key, int(answer.partial), answer.ts, answer.text))
 
     def add_reply(self, reply: KeptReply) -> None:
-        self._write(sqlite_replies.NEW_REPLY, sqlite_replies.row_of(reply, self.now))
+        self._write(sqlite_replies.NEW_REPLY, rows.reply_row(reply, self.now))
 
     def discard_reply(self, number: int) -> None:
         self._write(sqlite_replies.DISCARD, (number,))
@@ -405,9 +405,3 @@ class SqliteTransaction:
             return rows.task_of(row)
         except ValueError as error:
             raise StoreCorrupt(self.shared.path, f"task {row[0]!r} makes no sense") from error
-
-
-def _event(row: Sequence[Any]) -> Event:
-    seq, v, ts, event_type, task, request, data = row
-    known, fact = read_fact(v, event_type, data)
-    return Event(v=v, seq=seq, ts=ts, type=known, task=task, request=request, data=fact)
